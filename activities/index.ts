@@ -1,0 +1,23 @@
+import { createFinalizer } from './finalizer.ts';
+import { createInstances, type InstancesDeps } from './instances.ts';
+import { createObserve, type ObserveDeps } from './observe.ts';
+import { createProbeShard, type ProbeShardDeps } from './probe-shard.ts';
+import { createPublish, type PublishDeps } from './publish.ts';
+
+/** Activities of the main task queue: what workflows see of Kubernetes and say to it. */
+export const createKubernetesActivities = (deps: ObserveDeps & PublishDeps) => ({
+  observe: createObserve(deps),
+  publish: createPublish(deps),
+  ...createFinalizer(deps.kubernetes),
+});
+
+/** Activities of each queue that serves providers. */
+export const createProviderActivities = (deps: InstancesDeps) => createInstances(deps);
+
+/** Activities of the probes' queue. */
+export const createProbeActivities = (deps: ProbeShardDeps) => ({ probeShard: createProbeShard(deps) });
+
+/** All of them, as workflows call them. */
+export type Activities = ReturnType<typeof createKubernetesActivities> &
+  ReturnType<typeof createProviderActivities> &
+  ReturnType<typeof createProbeActivities>;

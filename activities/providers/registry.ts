@@ -1,0 +1,87 @@
+import { parseDocument } from 'yaml';
+import { z } from 'zod';
+import type { Provider } from './contract.ts';
+import { hostConfig } from './host/config.ts';
+
+/** Every provider type: its configuration, and how to make one. Imported only where one is configured. */
+const PROVIDER_TYPES = {
+  host: {
+    config: hostConfig,
+    async create(config: z.output<typeof hostConfig>, logger: ProviderLogger): Promise<Provider> {
+      const { createHostProvider } = await import('./host/provider.ts');
+      return createHostProvider(config, { logger });
+    },
+  },
+};
+
+export interface ProviderLogger {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+const providerConfig = z.discriminatedUnion('type', [hostConfig]);
+
+/** One configured provider instance; two of one type are normal. */
+export type ProviderConfig = z.output<typeof providerConfig>;
+
+export const createProvider = (config: ProviderConfig, logger: ProviderLogger): Promise<Provider> =>
+  PROVIDER_TYPES[config.type].create(config, logger);
+
+/** All that is wrong with a providers file, line by line. */
+export class ProvidersFileError extends Error {
+  override readonly name = 'ProvidersFileError';
+}
+
+/**
+ * Reads a providers file: a YAML list of `{name, type, ...}`, at the top level or under `providers`.
+ * @param path only for messages
+ * @throws ProvidersFileError that names every mistake by its path, together
+ */
+export function parseProviders(text: string, path: string): ProviderConfig[] {
+  const document = parseDocument(text);
+  if (document.errors.length > 0)
+    fail(
+      path,
+      document.errors.map(({ message }) => firstLine(message)),
+    );
+  const content: unknown = document.toJS();
+  const entries = Array.isArray(content) ? content : (content as { providers?: unknown } | null)?.providers;
+  if (!Array.isArray(entries)) fail(path, ['expected a list of providers, each with at least a name and a type']);
+
+  const problems: string[] = [];
+  const configs = entries.flatMap((entry: unknown, index) => {
+    const { success, data, error } = providerConfig.safeParse(entry);
+    if (success) return [data];
+    problems.push(...error.issues.map((issue) => problemOf(issue, entry, index)));
+    return [];
+  });
+  problems.push(...repeated(entries));
+  if (problems.length > 0) fail(path, problems);
+  return configs;
+}
+
+function fail(path: string, problems: string[]): never {
+  throw new ProvidersFileError(
+    `${path} is not a valid providers file:\n${problems.map((line) => `  - ${line}`).join('\n')}`,
+  );
+}
+
+const firstLine = (text: string): string => text.split('\n', 1)[0] ?? text;
+
+function problemOf({ path, message, code }: z.core.$ZodIssue, entry: unknown, index: number): string {
+  const { name, type } = (entry ?? {}) as { name?: unknown; type?: unknown };
+  const where = `providers[${index}]${typeof name === 'string' ? ` ("${name}")` : ''}`;
+  if (code === 'invalid_union' && path.join() === 'type') {
+    const known = Object.keys(PROVIDER_TYPES).join(', ');
+    return `${where}.type: ${type === undefined ? 'missing' : `unknown type ${JSON.stringify(type)}`}; known types: ${known}`;
+  }
+  return `${[where, ...path].join('.')}: ${message}`;
+}
+
+function repeated(entries: unknown[]): string[] {
+  const names = entries
+    .map((entry) => (entry as { name?: unknown } | null)?.name)
+    .filter((name) => typeof name === 'string');
+  const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index));
+  return [...twice].map((name) => `the name "${name}" is used more than once`);
+}

@@ -1,0 +1,2 @@
+export { probes } from './probes.ts';
+export { proxy } from './proxy.ts';

@@ -1,0 +1,193 @@
+import { defineSearchAttributeKey } from '@temporalio/common';
+import {
+  ApplicationFailure,
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  defineSignal,
+  defineUpdate,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { HealthyReason } from '../model/condition.ts';
+import type { ObservedManaged, Published, Report } from '../model/observation.ts';
+import type { ProxyRef } from '../model/proxy.ts';
+import type { Verdict } from '../model/verdict.ts';
+import { NUDGE, REPLACE, VERDICT } from '../model/workflow-names.ts';
+import { createInstance, deleteInstance, failureOf, kubernetes, lookAt } from './calls.ts';
+import {
+  afterCreate,
+  afterDelete,
+  afterFailure,
+  BLANK_MEMORY,
+  type Decision,
+  decide,
+  type Memory,
+  type Next,
+  needsLook,
+  type World,
+} from './decide.ts';
+import { describe } from './describe.ts';
+
+/** Look at the world again. Without payload, so that lost, late, doubled and reordered ones are all harmless. */
+export const nudgeSignal = defineSignal(NUDGE);
+export const verdictSignal = defineSignal<[Verdict]>(VERDICT);
+/** A person's wish for a new instance. Answers as soon as it is noted; the status of the Proxy tells the rest. */
+export const replaceUpdate = defineUpdate<string, []>(REPLACE);
+
+const PROXY_PHASE = defineSearchAttributeKey('ProxyPhase', 'KEYWORD');
+
+/** Passes in a row without a wait, after which a fault of ours is likelier than a busy world. */
+const BUSY_PASSES = 20;
+
+/** What survives continue-as-new. */
+export interface Carried {
+  memory: Memory;
+  /** Not yet written to the status. */
+  verdict?: Verdict;
+  /** What the status says since the last pass. */
+  published?: Published;
+  generation?: number;
+  external?: boolean;
+}
+
+/**
+ * The life of one Proxy: look, decide one step, do it, say so, wait. Ends when the CR is gone or needs us no more; the
+ * result says which.
+ */
+export async function proxy(ref: ProxyRef, carried: Carried = { memory: BLANK_MEMORY }): Promise<string> {
+  const state = { ...carried };
+  let nudged = true;
+  let replaceAsked = false;
+  let busyPasses = 0;
+
+  // Handlers only set flags, and all are there before the first await: nothing that arrives is ever missed.
+  setHandler(nudgeSignal, () => {
+    nudged = true;
+  });
+  setHandler(verdictSignal, (verdict) => {
+    state.verdict = verdict;
+  });
+  setHandler(replaceUpdate, askForReplacement, { validator: refuseExternal });
+
+  let wait: Exclude<Next, 'now' | 'finish'> | undefined;
+  for (;;) {
+    if (state.verdict) await publishVerdict(state.verdict);
+    if (nudged || !wait) {
+      nudged = false;
+      const next = await pass();
+      if (next === 'finish') return 'The Proxy is gone, and its instance with it';
+      wait = next === 'now' ? undefined : next;
+      busyPasses = next === 'now' ? busyPasses + 1 : 0;
+      if (busyPasses >= BUSY_PASSES) wait = { after: 60_000, because: 'too many passes in a row' };
+    }
+    if (workflowInfo().continueAsNewSuggested) {
+      await condition(allHandlersFinished);
+      const memory = { ...state.memory, replace: state.memory.replace || replaceAsked };
+      // The new run begins with a pass, which makes up for any wait or nudge that is dropped here.
+      await continueAsNew<typeof proxy>(ref, { ...state, memory });
+    }
+    if (wait) {
+      const started = Date.now();
+      const summary = `Next look: ${wait.because}`;
+      const woken = await condition(() => nudged || state.verdict !== undefined, wait.after, { summary });
+      const left: number = wait.after - (Date.now() - started);
+      // A verdict doesn't shorten a wait that is about something else.
+      wait = woken && left > 0 ? { ...wait, after: left } : undefined;
+    }
+  }
+
+  /** One pass of the level-triggered loop. */
+  async function pass(): Promise<Next> {
+    const { proxy: seen, timing } = await kubernetes.observe.executeWithOptions({ summary: 'Read the Proxy' }, [ref]);
+    if (!seen) return 'finish';
+    state.generation = seen.generation;
+    state.external = seen.mode === 'External';
+    const memory = { ...state.memory, replace: state.memory.replace || replaceAsked };
+    replaceAsked = false;
+    const world: World = { proxy: seen, memory, timing, now: Date.now(), random: Math.random() };
+    if (seen.mode === 'Managed' && needsLook(world)) world.look = await lookAt(ref, seen);
+    const decision = await carryOut(decide(world), world);
+    state.memory = decision.memory;
+    if (decision.report) await publish(decision.report);
+    setCurrentDetails(describe(seen, decision.report, state.published?.phase ?? 'Pending', decision.next));
+    return decision.next;
+  }
+
+  async function carryOut(decision: Decision, world: World): Promise<Decision> {
+    if (!decision.action || world.proxy.mode === 'External') return decision;
+    const managed = { ...world, proxy: world.proxy };
+    switch (decision.action) {
+      case 'addFinalizer':
+        await kubernetes.addFinalizer.executeWithOptions({ summary: 'Claim the Proxy before anything is made' }, [ref]);
+        return decision;
+      case 'removeFinalizer':
+        await kubernetes.removeFinalizer.executeWithOptions({ summary: 'Let the Proxy go' }, [ref]);
+        return decision;
+      case 'create':
+      case 'delete':
+        try {
+          return await change(decision, managed);
+        } catch (error) {
+          return afterFailure(managed, failureOf(error), decision.action);
+        }
+    }
+  }
+
+  async function change(decision: Decision, world: World<ObservedManaged>): Promise<Decision> {
+    const { proxy: seen, timing } = world;
+    if (decision.action === 'delete') return afterDelete(decision, await deleteInstance(ref, seen));
+    if ('cloudInitError' in seen.desired) return decision;
+    const instance = await createInstance(ref, seen, seen.desired.hash);
+    if (instance) return afterCreate(world, instance);
+    return { next: { after: timing.backoffInitial, because: 'the Proxy changed meanwhile' }, memory: world.memory };
+  }
+
+  async function publish(report: Report): Promise<void> {
+    const published = await kubernetes.publish.executeWithOptions({ summary: summaryOf(report) }, [ref, report]);
+    if (!published) return;
+    if (published.phase !== state.published?.phase)
+      upsertSearchAttributes([{ key: PROXY_PHASE, value: published.phase }]);
+    state.published = published;
+  }
+
+  async function publishVerdict(verdict: Verdict): Promise<void> {
+    delete state.verdict;
+    // A probe that was in flight when its instance was replaced says nothing about the new one.
+    if (verdict.subject !== state.published?.subject || state.published.phase === 'Deleting') return;
+    await publish(healthReport(verdict, state.generation ?? 0));
+    // A proxy that fails its probes may well have lost its machine: sooner asked than swept.
+    if (!verdict.healthy) nudged = true;
+  }
+
+  function askForReplacement(): string {
+    replaceAsked = true;
+    nudged = true;
+    return 'Noted: the instance will be replaced. The status of the Proxy tells how it goes.';
+  }
+
+  function refuseExternal(): void {
+    if (!state.external) return;
+    throw ApplicationFailure.nonRetryable('An External proxy has no instance of ours to replace', 'ExternalProxy');
+  }
+}
+
+function healthReport({ healthy, message, latencyMillis, checkedAt }: Verdict, generation: number): Report {
+  return {
+    generation,
+    healthy: {
+      status: healthy ? 'True' : 'False',
+      reason: healthy ? HealthyReason.ProbeSucceeded : HealthyReason.ProbeFailed,
+      message,
+    },
+    ...(healthy && { latencyMillis }),
+    lastHealthCheckTime: checkedAt,
+  };
+}
+
+function summaryOf({ provisioned, healthy }: Report): string {
+  const statement = provisioned ?? healthy;
+  return statement ? `Write status: ${statement.reason}` : 'Write status';
+}
