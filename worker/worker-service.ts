@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs';
+import type { KubeConfig } from '@kubernetes/client-node';
+import type { Logger } from 'pino';
+import { createKubernetesActivities, createProbeActivities, createProviderActivities } from '../activities/index.ts';
+import { createKubernetes } from '../activities/kubernetes.ts';
+import { createProbe } from '../activities/probe.ts';
+import type { ProviderConfig } from '../activities/providers/registry.ts';
+import type { Timing } from '../model/observation.ts';
+import { probesTaskQueue, proxyWorkflowID, VERDICT } from '../model/workflow-names.ts';
+import type { ProxyCache } from '../watcher/proxy-cache.ts';
+import type { CredentialsCache } from '../watcher/secrets.ts';
+import type { Metrics } from './metrics.ts';
+import { openProviders } from './providers.ts';
+import type { Settings } from './settings.ts';
+import { StartError } from './start-error.ts';
+import type { Temporal } from './temporal-connection.ts';
+import { type QueueWork, startWorkers } from './workers.ts';
+
+const VERDICT_CALL_MILLIS = 10_000;
+/** Calls to Kubernetes and to providers under way at once, per queue. */
+const ACTIVITY_SLOTS = 100;
+
+export interface WorkerServiceDeps {
+  settings: Settings;
+  temporal: Temporal;
+  providerConfigs: ProviderConfig[];
+  kubeConfig: KubeConfig;
+  cache: ProxyCache;
+  credentials: CredentialsCache;
+  metrics: Metrics;
+  logger: Logger;
+}
+
+/** Workflows, provider calls and probes, on the task queues that this process serves. */
+export async function startWorkerService(
+  deps: WorkerServiceDeps,
+): Promise<{ failed: Promise<never>; stop(): Promise<void> }> {
+  const { settings, temporal, providerConfigs, metrics, logger } = deps;
+  const { taskQueue, serveQueues } = settings;
+  const serves = (queue: string) => serveQueues.length === 0 || serveQueues.includes(queue);
+  const probes = probeActivities(deps);
+  // Last of what can fail for a wrong setting: a provider may start instances again that it finds stopped.
+  const providers = await openProviders(providerConfigs, taskQueue, serves, logger, metrics.countProviderCall);
+  try {
+    const kubernetes = createKubernetes(deps.kubeConfig);
+    const warn = (message: string, error: unknown) => logger.warn({ err: error }, message);
+    const providerActivities = createProviderActivities({ kubernetes, provider: providers.get });
+    const main = {
+      ...createKubernetesActivities({
+        kubernetes,
+        timing: timingOf(settings),
+        route: providers.route,
+        now: Date.now,
+        warn,
+      }),
+      ...providerActivities,
+    };
+    const queues: QueueWork[] = [
+      { taskQueue, activities: main, workflows: true, slots: ACTIVITY_SLOTS },
+      { taskQueue: probesTaskQueue(taskQueue), activities: probes, workflows: false, slots: settings.probeShards + 1 },
+      ...providers.queues
+        .filter((queue) => queue !== taskQueue)
+        .map((queue) => ({
+          taskQueue: queue,
+          activities: providerActivities,
+          workflows: false,
+          slots: ACTIVITY_SLOTS,
+        })),
+    ].filter((work) => serves(work.taskQueue));
+    if (queues.length === 0)
+      throw new StartError(`None of the task queues ${serveQueues.join(', ')} exists; check --serve-queues`);
+    const workers = await startWorkers(temporal, queues, settings.cachedWorkflows);
+    return {
+      failed: workers.failed,
+      async stop() {
+        await workers.stop();
+        await providers.close();
+      },
+    };
+  } catch (error) {
+    await providers.close();
+    throw error;
+  }
+}
+
+function probeActivities({ settings, temporal, cache, credentials, metrics, logger }: WorkerServiceDeps) {
+  const { probeUrl, probeCaFile, probeConcurrency } = settings;
+  if (!probeUrl)
+    throw new StartError('PROBE_URL is not set: say what probes shall fetch through Proxies without a spec.health.url');
+  return createProbeActivities({
+    view: cache,
+    probe: createProbe(probeCaFile ? readCa(probeCaFile) : undefined),
+    credentials: (proxy) => credentials.of(proxy),
+    defaultUrl: probeUrl,
+    concurrency: probeConcurrency,
+    metrics: metrics.probes,
+    report: (ref, verdict) =>
+      temporal.client.withDeadline(Date.now() + VERDICT_CALL_MILLIS, () =>
+        temporal.client.workflow.getHandle(proxyWorkflowID(ref)).signal(VERDICT, verdict),
+      ),
+    now: Date.now,
+    warn: (message, error) => logger.warn({ err: error }, message),
+  });
+}
+
+function readCa(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new StartError(`Can't read PROBE_CA_FILE ${path}: ${(error as Error).message}`);
+  }
+}
+
+function timingOf(settings: Settings): Timing {
+  const { provisioningPoll, deletionPoll, provisioningTimeout, quotaRetry, backoffInitial, backoffMax, proxyResync } =
+    settings;
+  return {
+    provisioningPoll,
+    deletionPoll,
+    provisioningTimeout,
+    quotaRetry,
+    backoffInitial,
+    backoffMax,
+    resync: proxyResync,
+  };
+}

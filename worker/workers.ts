@@ -1,0 +1,70 @@
+import { fileURLToPath } from 'node:url';
+import { bundleWorkflowCode, Worker, type WorkerOptions } from '@temporalio/worker';
+import { StartError } from './start-error.ts';
+import type { Temporal } from './temporal-connection.ts';
+
+export interface QueueWork {
+  taskQueue: string;
+  activities: object;
+  /** Whether workflows run here as well. */
+  workflows: boolean;
+  /** Activities under way at once. */
+  slots: number;
+}
+
+export interface Workers {
+  /** Rejects when a worker fails beyond recovery. */
+  readonly failed: Promise<never>;
+  /** Lets running activities finish or give their state back, within the SDK's own bound. */
+  stop(): Promise<void>;
+}
+
+const COMMON = {
+  // worker.run() never settles with an activity that hangs, unless it is forced to.
+  shutdownGraceTime: '10s',
+  shutdownForceTime: '25s',
+  // A shard's streaks are at most this stale after a crash.
+  maxHeartbeatThrottleInterval: '2s',
+  defaultHeartbeatThrottleInterval: '2s',
+} satisfies Partial<WorkerOptions>;
+
+/** One worker per task queue, all running when this resolves. */
+export async function startWorkers(
+  { native, namespace }: Temporal,
+  queues: QueueWork[],
+  maxCachedWorkflows: number,
+): Promise<Workers> {
+  if (!native) throw new StartError('This process was connected to Temporal without the means to run workers');
+  const workflowBundle = queues.some(({ workflows }) => workflows) ? await bundle() : undefined;
+  const workers = await Promise.all(
+    queues.map(({ taskQueue, activities, workflows, slots }) =>
+      Worker.create({
+        ...COMMON,
+        connection: native,
+        namespace,
+        taskQueue,
+        activities,
+        maxConcurrentActivityTaskExecutions: slots,
+        ...(workflows && workflowBundle && { workflowBundle, maxCachedWorkflows }),
+      }),
+    ),
+  );
+  const runs = workers.map((worker) => worker.run());
+  const { promise: failed, reject } = Promise.withResolvers<never>();
+  for (const run of runs) run.catch(reject);
+  failed.catch(() => {});
+  return {
+    failed,
+    async stop() {
+      for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+      await Promise.allSettled(runs);
+    },
+  };
+}
+
+function bundle() {
+  return bundleWorkflowCode({
+    workflowsPath: fileURLToPath(new URL('../workflows/index.ts', import.meta.url)),
+    logger: { log() {}, trace() {}, debug() {}, info() {}, warn: console.warn, error: console.error },
+  });
+}
