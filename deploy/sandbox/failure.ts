@@ -1,0 +1,17 @@
+/** What went wrong, in words for the person at the terminal: printed without a stack trace. */
+export class SandboxError extends Error {
+  override readonly name = 'SandboxError';
+  /** What the process should exit with. */
+  readonly exitCode: number;
+
+  constructor(message: string, options: { exitCode?: number; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.exitCode = options.exitCode ?? 1;
+  }
+}
+
+/** The text to show for anything thrown: our own errors as they are, the unexpected ones with their stack. */
+export function describeFailure(error: unknown): string {
+  if (error instanceof SandboxError) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

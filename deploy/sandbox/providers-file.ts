@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { isAbsolute, resolve } from 'node:path';
+import { parse, stringify } from 'yaml';
+import type { Addresses } from './addresses.ts';
+import type { SandboxPaths } from './paths.ts';
+import { replaceFile } from './write-file.ts';
+
+/** Writes the providers file of the sandbox: one `host` provider whose Squids may reach loopback, and nothing else. */
+export function writeProvidersFile(paths: SandboxPaths, addresses: Addresses): void {
+  const { probeTarget, proxyRange } = addresses;
+  const local = {
+    name: 'local',
+    type: 'host',
+    stateDir: paths.hostState,
+    addresses: proxyRange,
+    clients: ['127.0.0.0/8'],
+    allowedNetworks: ['127.0.0.0/8'],
+    httpPorts: [80, probeTarget.httpPort],
+    connectPorts: [443, probeTarget.httpsPort],
+  };
+  const head = '# Written anew at each `npm start`. For a file of your own: npm start -- --providers-config FILE\n';
+  replaceFile(paths.providers, head + stringify({ providers: [local] }));
+}
+
+/**
+ * The state folders of the file's `host` providers, so that their Squids can be stopped with the sandbox. A file that
+ * can't be read has none here; what is wrong with it is for the orchestrator to say.
+ */
+export function hostStateFolders(file: string): string[] {
+  try {
+    const { providers } = parse(readFileSync(file, 'utf8')) as { providers: { type?: unknown; stateDir?: unknown }[] };
+    // The provider takes absolute paths only, and normalizes them.
+    return providers.flatMap(({ type, stateDir }) =>
+      type === 'host' && typeof stateDir === 'string' && isAbsolute(stateDir) ? [resolve(stateDir)] : [],
+    );
+  } catch {
+    return [];
+  }
+}

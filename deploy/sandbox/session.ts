@@ -1,0 +1,149 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { settleAddresses } from './addresses.ts';
+import { allOrNothing } from './all-or-nothing.ts';
+import { applyCrds } from './crds.ts';
+import { writeEnvFile } from './env-file.ts';
+import { SandboxError } from './failure.ts';
+import { tryLock } from './lock.ts';
+import { boundLogs, rotateLog } from './log-files.ts';
+import { type OrchestratorCommand, orchestratorName } from './orchestrator.ts';
+import type { Parts } from './parts.ts';
+import type { SandboxPaths } from './paths.ts';
+import { describeSandbox, type PlannedPart, planSandbox, type SandboxPlan, type SandboxSettings } from './plan.ts';
+import { createPortPicker, type PortPicker } from './ports.ts';
+import { stopLeftovers } from './processes.ts';
+import { elapsed, type Progress } from './progress.ts';
+import { hostStateFolders, writeProvidersFile } from './providers-file.ts';
+import { rememberSquidFolders, stopSquids } from './squids.ts';
+import { type Supervised, supervise } from './supervisor.ts';
+
+export interface SandboxOptions {
+  paths: SandboxPaths;
+  /** Obtains the executables; called once the state folder is ours. */
+  parts: (signal: AbortSignal) => Promise<Parts>;
+  orchestrator: OrchestratorCommand;
+  /** Used instead of the generated providers file; absolute. */
+  providersConfig?: string | undefined;
+  /** Bearer token of the lease API. */
+  discoveryToken?: string | undefined;
+  progress: Progress;
+  /** Aborts the start; everything that is up by then is stopped before the promise rejects. */
+  signal: AbortSignal;
+  /** Aborts every grace period, now and when stopping. */
+  hurry: AbortSignal;
+}
+
+export interface Sandbox {
+  /** What `.sandbox/env` says. */
+  settings: SandboxSettings;
+  /** Stops everything in order and lets go of the state folder. */
+  stop(): Promise<void>;
+}
+
+/**
+ * The orchestrator first, while what it talks to is there. The API server before etcd, without which it would wait in
+ * vain to finish its work.
+ */
+export const stopOrder = [[orchestratorName], ['kube-apiserver', 'temporal', 'probe-target'], ['etcd']];
+
+/** Brings the whole sandbox up, or leaves nothing running and rejects with what to tell the person. */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const { paths, progress } = options;
+  const lock = tryLock(paths.lock);
+  if ('holder' in lock) {
+    const { pid } = lock.holder;
+    throw new SandboxError(`A sandbox already runs on ${paths.dir}: process ${pid}. Stop it with: kill ${pid}`);
+  }
+  const up: Supervised[] = [];
+  const picker = createPortPicker();
+  const unbound = boundLogs(() => logFiles(paths));
+  let settings: SandboxSettings | undefined;
+  const stop = async () => {
+    await stopAll(up, stateFolders(options), options.hurry);
+    unbound();
+    await picker.release();
+    // A pid that is no longer ours must not stay where scripts read it.
+    if (settings) writeEnvFile(paths.envFile, { ...settings, ORCHESTRATOR_PID: undefined });
+    lock.release();
+  };
+  try {
+    const left = await stopLeftovers(paths.run, stopOrder, options.hurry);
+    if (left.length > 0) progress.line(`stopped what a killed run had left: ${left.join(', ')}`);
+    for (const file of logFiles(paths)) rotateLog(file);
+    rememberSquidFolders(paths, stateFolders(options));
+    const parts = await options.parts(options.signal);
+    const addresses = await settleAddresses(paths, picker);
+    const known: SandboxSettings = describeSandbox(options, addresses);
+    settings = known;
+    writeEnvFile(paths.envFile, known);
+    writeProvidersFile(paths, addresses);
+    const orchestratorStarted = (pid: number) => {
+      known.ORCHESTRATOR_PID = String(pid);
+      writeEnvFile(paths.envFile, known);
+    };
+    const plan = planSandbox(options, parts, addresses, orchestratorStarted);
+    await startParts(options, plan, picker, up);
+    return { settings: known, stop };
+  } catch (error) {
+    if (up.length > 0) progress.line('stopping what was started');
+    await stop();
+    throw error;
+  }
+}
+
+/** Starts the parts, each as soon as what it needs is there; each is supervised from then on. */
+async function startParts(
+  options: SandboxOptions,
+  plan: SandboxPlan,
+  picker: PortPicker,
+  up: Supervised[],
+): Promise<void> {
+  const { paths, progress } = options;
+  const bring = async ({ name, start, ports, where }: PlannedPart, signal: AbortSignal) => {
+    const since = Date.now();
+    const step = progress.step(name);
+    try {
+      await picker.release(...ports);
+      up.push(supervise(await start(signal), start, progress.line));
+      step.done(`${name.padEnd(15)}${elapsed(Date.now() - since).padStart(6)}  ${where}`);
+    } catch (error) {
+      step.failed();
+      throw error;
+    }
+  };
+  await allOrNothing(options.signal, [
+    async (signal) => {
+      await bring(plan.etcd, signal);
+      await bring(plan.apiServer, signal);
+      await applyCrds(paths.kubeconfig, { kubectl: plan.kubectl, signal });
+    },
+    (signal) => bring(plan.temporal, signal),
+    (signal) => bring(plan.probeTarget, signal),
+  ]);
+  await bring(plan.orchestrator, options.signal);
+}
+
+async function stopAll(up: Supervised[], squidFolders: string[], hurry: AbortSignal): Promise<void> {
+  for (const batch of stopOrder) {
+    const parts = up.filter(({ name }) => batch.includes(name));
+    await Promise.all(parts.map((part) => part.stop(hurry)));
+    // Once it is gone, nobody starts them again.
+    if (batch.includes(orchestratorName)) await stopSquids(squidFolders, hurry);
+  }
+}
+
+/** Where Squids of ours may be: our own folder, and those that the person's providers file names. */
+function stateFolders({ paths, providersConfig }: SandboxOptions): string[] {
+  return [paths.hostState, ...(providersConfig ? hostStateFolders(providersConfig) : [])];
+}
+
+function logFiles(paths: SandboxPaths): string[] {
+  try {
+    return readdirSync(paths.logs)
+      .filter((name) => name.endsWith('.log'))
+      .map((name) => join(paths.logs, name));
+  } catch {
+    return [];
+  }
+}
