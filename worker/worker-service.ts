@@ -17,8 +17,8 @@ import type { Temporal } from './temporal-connection.ts';
 import { type QueueWork, startWorkers } from './workers.ts';
 
 const VERDICT_CALL_MILLIS = 10_000;
-/** Calls to Kubernetes and to providers under way at once, per queue. */
-const ACTIVITY_SLOTS = 100;
+/** For calls to Kubernetes and to providers: how many are under way at once, and how long a shutdown waits for them. */
+const CALLS = { slots: 100, grace: '10s' } as const;
 
 export interface WorkerServiceDeps {
   settings: Settings;
@@ -56,16 +56,18 @@ export async function startWorkerService(
       ...providerActivities,
     };
     const queues: QueueWork[] = [
-      { taskQueue, activities: main, workflows: true, slots: ACTIVITY_SLOTS },
-      { taskQueue: probesTaskQueue(taskQueue), activities: probes, workflows: false, slots: settings.probeShards + 1 },
+      { taskQueue, activities: main, workflows: true, ...CALLS },
+      // A shard never finishes by itself, and the sooner it is cancelled, the sooner its next worker has it.
+      {
+        taskQueue: probesTaskQueue(taskQueue),
+        activities: probes,
+        workflows: false,
+        slots: settings.probeShards,
+        grace: 0,
+      },
       ...providers.queues
         .filter((queue) => queue !== taskQueue)
-        .map((queue) => ({
-          taskQueue: queue,
-          activities: providerActivities,
-          workflows: false,
-          slots: ACTIVITY_SLOTS,
-        })),
+        .map((queue) => ({ taskQueue: queue, activities: providerActivities, workflows: false, ...CALLS })),
     ].filter((work) => serves(work.taskQueue));
     if (queues.length === 0)
       throw new StartError(`None of the task queues ${serveQueues.join(', ')} exists; check --serve-queues`);

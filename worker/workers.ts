@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import type { Duration } from '@temporalio/common';
 import { bundleWorkflowCode, Worker, type WorkerOptions } from '@temporalio/worker';
 import { StartError } from './start-error.ts';
 import type { Temporal } from './temporal-connection.ts';
@@ -10,6 +11,8 @@ export interface QueueWork {
   workflows: boolean;
   /** Activities under way at once. */
   slots: number;
+  /** How long a shutdown lets activities finish before it cancels them. */
+  grace: Duration;
 }
 
 export interface Workers {
@@ -21,7 +24,6 @@ export interface Workers {
 
 const COMMON = {
   // worker.run() never settles with an activity that hangs, unless it is forced to.
-  shutdownGraceTime: '10s',
   shutdownForceTime: '25s',
   // A shard's streaks are at most this stale after a crash.
   maxHeartbeatThrottleInterval: '2s',
@@ -37,7 +39,7 @@ export async function startWorkers(
   if (!native) throw new StartError('This process was connected to Temporal without the means to run workers');
   const workflowBundle = queues.some(({ workflows }) => workflows) ? await bundle() : undefined;
   const workers = await Promise.all(
-    queues.map(({ taskQueue, activities, workflows, slots }) =>
+    queues.map(({ taskQueue, activities, workflows, slots, grace }) =>
       Worker.create({
         ...COMMON,
         connection: native,
@@ -45,6 +47,7 @@ export async function startWorkers(
         taskQueue,
         activities,
         maxConcurrentActivityTaskExecutions: slots,
+        shutdownGraceTime: grace,
         ...(workflows && workflowBundle && { workflowBundle, maxCachedWorkflows }),
       }),
     ),

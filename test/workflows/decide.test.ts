@@ -1,0 +1,432 @@
+import { describe, expect, it } from 'vitest';
+import { type Condition, withCondition } from '../../model/condition.ts';
+import { type Instance, type InstanceState, PROVIDER_ERROR_CLASSES } from '../../model/instance.ts';
+import type { Failure, Look, ObservedExternal, ObservedManaged, Timing } from '../../model/observation.ts';
+import {
+  afterCreate,
+  afterDelete,
+  afterFailure,
+  BLANK_MEMORY,
+  type Decision,
+  decide,
+  type Memory,
+  needsLook,
+  type World,
+} from '../../workflows/decide.ts';
+
+const NOW = Date.parse('2026-01-01T12:00:00Z');
+const MINUTE = 60_000;
+const TIMING: Timing = {
+  provisioningPoll: 5_000,
+  deletionPoll: 4_000,
+  provisioningTimeout: 15 * MINUTE,
+  quotaRetry: 5 * MINUTE,
+  backoffInitial: 1_000,
+  backoffMax: 10_000,
+  resync: 360 * MINUTE,
+};
+
+const HASH = 'hash-of-the-spec';
+const ID = 'host://local/proxy-a';
+
+function condition(status: Condition['status'], reason: string, observedGeneration = 1): Condition[] {
+  return withCondition(undefined, 'Provisioned', { status, reason, message: '' }, observedGeneration, NOW - MINUTE);
+}
+
+function managed(changes: Partial<ObservedManaged> = {}): ObservedManaged {
+  return {
+    mode: 'Managed',
+    generation: 1,
+    deleting: false,
+    finalizer: true,
+    port: 3128,
+    status: {},
+    instanceName: 'proxy-a',
+    placement: {},
+    provider: { name: 'local', configured: true, taskQueue: 'q' },
+    desired: { hash: HASH },
+    ...changes,
+  };
+}
+
+/** A Proxy whose instance is recorded. */
+function withInstance(changes: Partial<ObservedManaged> = {}): ObservedManaged {
+  const status = {
+    providerID: ID,
+    incarnation: 1,
+    ip: '127.0.0.5',
+    port: 3128,
+    conditions: condition('True', 'Created'),
+  };
+  return managed({ recordedHash: HASH, ...changes, status: { ...status, ...changes.status } });
+}
+
+function instance(changes: Partial<Instance> = {}): Instance {
+  return {
+    name: 'proxy-a',
+    providerID: ID,
+    uid: 'uid-a',
+    state: 'Running',
+    ip: '127.0.0.5',
+    createdAt: new Date(NOW - MINUTE).toISOString(),
+    specHash: HASH,
+    ...changes,
+  };
+}
+
+function world(proxy: ObservedManaged, look?: Look, memory: Partial<Memory> = {}): World<ObservedManaged> {
+  return {
+    proxy,
+    memory: { ...BLANK_MEMORY, ...memory },
+    timing: TIMING,
+    now: NOW,
+    random: 0.999,
+    ...(look && { look }),
+  };
+}
+
+const found = (changes: Partial<Instance> = {}): Look => ({ found: instance(changes) });
+const ABSENT: Look = { absent: true };
+const failed = (error: Failure['class'], more: Partial<Failure> = {}): Look => ({
+  failed: { class: error, message: `the provider says ${error}`, ...more },
+});
+
+/** What a decision comes down to, in one line. */
+function gist({ action, report, next }: Decision): string {
+  const { provisioned, healthy, hash, providerID, ip } = report ?? {};
+  return [
+    action ?? '-',
+    provisioned ? `${provisioned.status}/${provisioned.reason}` : '-',
+    ...(healthy ? [healthy.reason] : []),
+    ...(hash !== undefined ? [`hash=${hash}`] : []),
+    ...(providerID !== undefined ? [`id=${providerID}`] : []),
+    ...(ip !== undefined ? [`ip=${ip}`] : []),
+    typeof next === 'object' ? `${next.because} ${next.after}` : next,
+  ].join(' ');
+}
+
+const IDLE = `resync ${TIMING.resync}`;
+const GONE_MEMORY = { create: 'none' } as const;
+
+describe('Deleting', () => {
+  const deleting = (changes: Partial<ObservedManaged> = {}) => withInstance({ deleting: true, ...changes });
+  const never = (changes: Partial<ObservedManaged> = {}) => managed({ deleting: true, ...changes });
+
+  it.each<[string, World<ObservedManaged>, string]>([
+    ['without our finalizer: nothing', world(never({ finalizer: false })), '- - finish'],
+    [
+      'no providerID and no unknown create: the finalizer goes',
+      world(never(), undefined, GONE_MEMORY),
+      'removeFinalizer - finish',
+    ],
+    [
+      'a refused create made nothing, even for a workflow that is new to it',
+      world(never({ status: { conditions: condition('False', 'PermanentError') } })),
+      'removeFinalizer - finish',
+    ],
+    [
+      'a create over quota made nothing either',
+      world(never({ status: { conditions: condition('False', 'QuotaExceeded') } })),
+      'removeFinalizer - finish',
+    ],
+    [
+      'an unknown create, and nothing under its name',
+      world(never(), ABSENT, { create: 'unknown' }),
+      'removeFinalizer - finish',
+    ],
+    [
+      'an unknown create, and an instance under its name',
+      world(never(), found(), { create: 'unknown' }),
+      'delete False/Deleting deletion 4000',
+    ],
+    ['a workflow new to the CR looks by name', world(never(), found()), 'delete False/Deleting deletion 4000'],
+    ['NotFound: the finalizer goes', world(deleting(), ABSENT), 'removeFinalizer - finish'],
+    ['the instance exists: delete it, look again', world(deleting(), found()), 'delete False/Deleting deletion 4000'],
+    ['it may be stopped', world(deleting(), found({ state: 'Stopped' })), 'delete False/Deleting deletion 4000'],
+    ['a permanent error keeps retrying', world(deleting(), failed('Permanent')), '- False/Deleting retry 1000'],
+    ['so does a passing one', world(deleting(), failed('Transient'), { failures: 2 }), '- False/Deleting retry 3998'],
+    ['quota has its own pace', world(deleting(), failed('QuotaExceeded')), '- False/Deleting retry 300000'],
+    [
+      'a rate limit names its own',
+      world(deleting(), failed('RateLimited', { retryAfterMillis: 77 })),
+      '- False/Deleting retry 77',
+    ],
+    [
+      'a provider that left the configuration: said, and retried',
+      world(deleting({ provider: { name: 'old', configured: false, known: ['local'] } })),
+      '- False/Deleting retry 1000',
+    ],
+    [
+      'and let go where there never was an instance',
+      world(never({ provider: { name: 'old', configured: false, known: [] } }), undefined, GONE_MEMORY),
+      'removeFinalizer - finish',
+    ],
+  ])('%s', (_, seen, expected) => {
+    expect(gist(decide(seen))).toBe(expected);
+  });
+
+  it('never latches: a permanent error recorded for this generation is tried again', () => {
+    const seen = deleting({ status: { conditions: condition('False', 'PermanentError') } });
+    expect(needsLook(world(seen))).toBe(true);
+    expect(gist(decide(world(seen, found())))).toBe('delete False/Deleting deletion 4000');
+  });
+
+  it('finishes at once where the provider says that nothing is left', () => {
+    const decision = decide(world(deleting(), found()));
+    expect(afterDelete(decision, 'gone').next).toBe('now');
+    expect(afterDelete(decision, 'deleting').next).toEqual({ after: 4_000, because: 'deletion' });
+  });
+
+  it('says what to do about a provider that is not configured', () => {
+    const { report } = decide(world(deleting({ provider: { name: 'old', configured: false, known: ['local'] } })));
+    expect(report?.provisioned?.message).toContain('"old" is not configured (known: local); configure it again');
+  });
+});
+
+describe('External', () => {
+  const external = (changes: Partial<ObservedExternal> = {}): World => ({
+    proxy: {
+      mode: 'External',
+      generation: 1,
+      deleting: false,
+      finalizer: false,
+      port: 8888,
+      host: 'proxy.example.net',
+      status: {},
+      ...changes,
+    },
+    memory: BLANK_MEMORY,
+    timing: TIMING,
+    now: NOW,
+    random: 0,
+  });
+
+  it('is provisioned at its endpoint, without finalizer or provider call', () => {
+    expect(gist(decide(external()))).toBe(`- True/ExternalEndpoint NotProbed ip=proxy.example.net ${IDLE}`);
+    expect(needsLook(external())).toBe(false);
+  });
+
+  it('keeps its health while its endpoint stays', () => {
+    const status = { ip: 'proxy.example.net', port: 8888 };
+    expect(gist(decide(external({ status })))).toBe(`- True/ExternalEndpoint ip=proxy.example.net ${IDLE}`);
+  });
+
+  it('is let go at once when deleted', () => {
+    expect(gist(decide(external({ deleting: true })))).toBe('- - finish');
+  });
+});
+
+describe('Managed', () => {
+  const spec = (desired: string) => withInstance({ desired: { hash: desired } });
+
+  it.each<[string, World<ObservedManaged>, string]>([
+    ['the finalizer comes first', world(managed({ finalizer: false })), 'addFinalizer - now'],
+    [
+      'a permanent error recorded for this generation: silence',
+      world(managed({ status: { conditions: condition('False', 'PermanentError') } })),
+      `- - ${IDLE}`,
+    ],
+    [
+      'until the spec is edited',
+      world(managed({ generation: 2, status: { conditions: condition('False', 'PermanentError', 1) } })),
+      'create - now',
+    ],
+    [
+      'or a replacement is asked for',
+      world(managed({ status: { conditions: condition('False', 'PermanentError') } }), undefined, { replace: true }),
+      'create - now',
+    ],
+    [
+      'a provider that is not configured is a permanent error',
+      world(managed({ provider: { name: 'nope', configured: false, known: ['local'] } })),
+      `- False/PermanentError an edit of the spec ${TIMING.resync}`,
+    ],
+    [
+      'cloud-init that can not be resolved',
+      world(managed({ desired: { cloudInitError: 'No Secret' } })),
+      '- False/CloudInitError cloud-init 1000',
+    ],
+    [
+      'and takes nothing from an instance that runs',
+      world(withInstance({ desired: { cloudInitError: 'No Secret' } }), undefined, { failures: 1 }),
+      '- True/CloudInitError cloud-init 1999',
+    ],
+    ['no providerID: create', world(managed()), 'create - now'],
+    [
+      'no providerID after a lost answer: create again',
+      world(managed(), undefined, { create: 'unknown' }),
+      'create - now',
+    ],
+    [
+      'hash annotation missing: adopt what is there, with the hash it was made from',
+      world(withoutRecordedHash(), found({ specHash: 'older' })),
+      '- - hash=older now',
+    ],
+    ['hash annotation missing and nothing there', world(withoutRecordedHash(), ABSENT), `- - hash=${HASH} now`],
+    ['hash differs: replace', world(spec('new'), found()), 'delete False/Replacing NotProbed ip=null deletion 4000'],
+    [
+      'hash differs and it is gone: the new hash is recorded, the next pass creates',
+      world(spec('new'), ABSENT),
+      '- False/Creating NotProbed hash=new id=null ip=null now',
+    ],
+    [
+      'a replacement was asked for',
+      world(withInstance(), found(), { replace: true }),
+      'delete False/Replacing NotProbed ip=null deletion 4000',
+    ],
+    [
+      'hash equal, gone: clear and make anew',
+      world(withInstance(), ABSENT),
+      `- False/Creating NotProbed hash=${HASH} id=null ip=null now`,
+    ],
+    [
+      'on its way up: wait',
+      world(withInstance(), found({ state: 'Provisioning' })),
+      '- False/Provisioning provisioning 5000',
+    ],
+    [
+      'too long on its way up: delete it',
+      world(withInstance(), found({ state: 'Provisioning', createdAt: new Date(NOW - 16 * MINUTE).toISOString() })),
+      'delete False/ProvisioningTimeout NotProbed ip=null deletion 4000',
+    ],
+    [
+      'a second time in a row: with backoff',
+      world(withInstance(), found({ state: 'Provisioning', createdAt: new Date(NOW - 16 * MINUTE).toISOString() }), {
+        losses: 1,
+      }),
+      'delete False/ProvisioningTimeout NotProbed ip=null backoff after repeated losses 1999',
+    ],
+    ['running', world(withInstance(), found()), `- True/Created ip=127.0.0.5 ${IDLE}`],
+    [
+      'running at another address: its health starts anew',
+      world(withInstance(), found({ ip: '127.0.0.9' })),
+      `- True/Created NotProbed ip=127.0.0.9 ${IDLE}`,
+    ],
+    [
+      'stopped: cattle',
+      world(withInstance(), found({ state: 'Stopped' })),
+      'delete False/Stopped NotProbed ip=null deletion 4000',
+    ],
+    [
+      'stopped again soon after: with backoff',
+      world(withInstance(), found({ state: 'Stopped' }), { losses: 2 }),
+      'delete False/Stopped NotProbed ip=null backoff after repeated losses 3998',
+    ],
+    [
+      'stopped after a long life: at once again',
+      world(withInstance(), found({ state: 'Stopped', createdAt: new Date(NOW - 60 * MINUTE).toISOString() }), {
+        losses: 5,
+      }),
+      'delete False/Stopped NotProbed ip=null deletion 4000',
+    ],
+  ])('%s', (_, seen, expected) => {
+    expect(gist(decide(seen))).toBe(expected);
+  });
+
+  function withoutRecordedHash(): ObservedManaged {
+    const { recordedHash: _, ...proxy } = withInstance();
+    return proxy;
+  }
+
+  it('counts a loss once, however often its deletion is looked at', () => {
+    const proxy = withInstance({ status: { conditions: condition('False', 'Stopped') } });
+    const { memory, next } = decide(world(proxy, found({ state: 'Stopped' }), { losses: 1 }));
+    expect(memory.losses).toBe(1);
+    expect(next).toEqual({ after: 4_000, because: 'deletion' });
+  });
+
+  it('needs no look where a provider call could change nothing', () => {
+    const latched = managed({ status: { providerID: ID, conditions: condition('False', 'PermanentError') } });
+    const cases: [ObservedManaged, boolean][] = [
+      [withInstance(), true],
+      [managed(), false],
+      [latched, false],
+      [withInstance({ finalizer: false }), false],
+      [withInstance({ desired: { cloudInitError: '' } }), false],
+      [withInstance({ provider: { name: 'x', configured: false, known: [] } }), false],
+      [managed({ deleting: true }), true],
+    ];
+    for (const [proxy, expected] of cases) expect(needsLook(world(proxy))).toBe(expected);
+  });
+});
+
+describe('after a create', () => {
+  it('records id and hash, and reports an instance that runs at once', () => {
+    const decision = afterCreate(world(managed()), instance());
+    expect(gist(decision)).toBe(`- True/Created NotProbed hash=${HASH} id=${ID} ip=127.0.0.5 ${IDLE}`);
+    expect(decision.report?.incarnation).toBe(1);
+    expect(decision.memory.create).toBe('none');
+  });
+
+  it('waits for one that is on its way up', () => {
+    const decision = afterCreate(world(managed()), instance({ state: 'Provisioning' }));
+    expect(gist(decision)).toBe(`- False/Provisioning NotProbed hash=${HASH} id=${ID} provisioning 5000`);
+  });
+
+  it('an older machine under our name is recorded with its own hash, so that the next pass replaces it', () => {
+    const decision = afterCreate(world(managed()), instance({ specHash: 'older' }));
+    expect(gist(decision)).toBe(`- - NotProbed hash=older id=${ID} now`);
+  });
+
+  it('counts incarnations, and forgets the wish for a replacement', () => {
+    const proxy = managed({ status: { incarnation: 3, conditions: condition('False', 'PermanentError') } });
+    const { report, memory } = afterCreate(world(proxy, undefined, { replace: true }), instance());
+    expect(report?.incarnation).toBe(4);
+    expect(report?.provisioned?.reason).toBe('Created');
+    expect(memory.replace).toBe(false);
+  });
+});
+
+describe("an error's class alone decides", () => {
+  const failure = (error: Failure['class'], retryAfterMillis?: number): Failure => ({
+    class: error,
+    message: 'the words of the provider',
+    ...(retryAfterMillis !== undefined && { retryAfterMillis }),
+  });
+
+  it.each<[Failure, string, Memory['create']]>([
+    [failure('QuotaExceeded'), '- False/QuotaExceeded quota 300000', 'none'],
+    [failure('Permanent'), `- False/PermanentError an edit of the spec ${TIMING.resync}`, 'none'],
+    [failure('RateLimited', 42_000), '- False/RateLimited rate limit 42000', 'none'],
+    [failure('RateLimited'), '- False/RateLimited rate limit 1000', 'none'],
+    [failure('Transient'), '- False/TransientError retry 1000', 'unknown'],
+  ])('create fails with %o', (error, expected, create) => {
+    const decision = afterFailure(world(managed()), error, 'create');
+    expect(gist(decision)).toBe(expected);
+    expect(decision.memory.create).toBe(create);
+    expect(decision.report?.provisioned?.message).toContain('the words of the provider');
+  });
+
+  it.each<[Failure['class'], string]>([
+    ['QuotaExceeded', '- True/QuotaExceeded quota 300000'],
+    ['RateLimited', '- True/RateLimited rate limit 1000'],
+    ['Transient', '- True/TransientError retry 1000'],
+    ['Permanent', `- False/PermanentError an edit of the spec ${TIMING.resync}`],
+  ])('a look at a running instance that fails with %s', (error, expected) => {
+    expect(gist(decide(world(withInstance(), failed(error))))).toBe(expected);
+  });
+
+  it('backs off exponentially, with jitter, up to the maximum', () => {
+    const waits = [0, 1, 2, 3, 4, 50].map((failures) => {
+      const { next } = afterFailure(world(managed(), undefined, { failures }), failure('Transient'));
+      return (next as { after: number }).after;
+    });
+    expect(waits).toEqual([1000, 1999, 3998, 7996, 9995, 9995]);
+    const { next } = afterFailure({ ...world(managed()), random: 0 }, failure('Transient'));
+    expect(next).toEqual({ after: 500, because: 'retry' });
+  });
+
+  it('starts the backoff again after a pass without failure', () => {
+    expect(decide(world(withInstance(), found(), { failures: 4 })).memory.failures).toBe(0);
+  });
+
+  it('every state and every class has an answer, deleting or not', () => {
+    const states: InstanceState[] = ['Provisioning', 'Running', 'Stopped'];
+    const errors = PROVIDER_ERROR_CLASSES.filter((name) => name !== 'NotFound');
+    const looks: Look[] = [ABSENT, ...states.map((state) => found({ state })), ...errors.map((error) => failed(error))];
+    for (const deleting of [true, false]) {
+      for (const look of looks)
+        expect(gist(decide(world(withInstance({ deleting }), look)))).not.toMatch(/undefined|NaN/);
+    }
+  });
+});
