@@ -8,7 +8,7 @@ const PROVIDER_TYPES = {
   host: {
     config: hostConfig,
     async create(config: z.output<typeof hostConfig>, logger: ProviderLogger): Promise<Provider> {
-      const { createHostProvider } = await import('./host/provider.ts');
+      const { createHostProvider } = await import('./host/index.ts');
       return createHostProvider(config, { logger });
     },
   },
@@ -50,7 +50,7 @@ export function parseProviders(text: string, path: string): ProviderConfig[] {
 
   const problems: string[] = [];
   const configs = entries.flatMap((entry: unknown, index) => {
-    const { success, data, error } = providerConfig.safeParse(entry);
+    const { success, data, error } = providerConfig.safeParse(entry, { error: missing });
     if (success) return [data];
     problems.push(...error.issues.map((issue) => problemOf(issue, entry, index)));
     return [];
@@ -65,6 +65,10 @@ function fail(path: string, problems: string[]): never {
     `${path} is not a valid providers file:\n${problems.map((line) => `  - ${line}`).join('\n')}`,
   );
 }
+
+/** zod's own words for an absent member speak of types that nobody asked for. */
+const missing = ({ input }: { input?: unknown }): string | undefined =>
+  input === undefined ? 'is missing' : undefined;
 
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? text;
 
