@@ -41,8 +41,14 @@ export interface World<P extends ObservedProxy = ObservedProxy> {
 
 export type Action = 'addFinalizer' | 'removeFinalizer' | 'create' | 'delete';
 
-/** When the next pass comes unless something wakes the workflow: at once, after some milliseconds, or never (`finish`). */
-export type Next = 'now' | 'finish' | { after: number; because: string };
+/** Until the next pass, in milliseconds, unless something wakes the workflow earlier. */
+export interface Wait {
+  after: number;
+  because: string;
+}
+
+/** When the next pass comes: at once, after a wait, or never. */
+export type Next = 'now' | 'finish' | Wait;
 
 /** One step: at most one effect, then one report, then a wait. Report and next hold if the effect succeeds. */
 export interface Decision {

@@ -1,9 +1,10 @@
 import { conditionOf } from '../model/condition.ts';
 import type { ObservedProxy, Report } from '../model/observation.ts';
-import type { Next } from './decide.ts';
+import type { Phase } from '../model/proxy.ts';
+import type { Wait } from './decide.ts';
 
 /** What someone on call reads in the Temporal UI: Markdown, current at each wait. */
-export function describe(proxy: ObservedProxy, report: Report | undefined, phase: string, next: Next): string {
+export function describe(proxy: ObservedProxy, report: Report | undefined, phase: Phase, wait: Wait): string {
   const provisioned = report?.provisioned ?? conditionOf(proxy.status.conditions, 'Provisioned');
   const where =
     proxy.mode === 'External'
@@ -14,12 +15,11 @@ export function describe(proxy: ObservedProxy, report: Report | undefined, phase
     '',
     `- ${where}, port ${proxy.port}`,
     `- Generation ${proxy.generation}, incarnation ${report?.incarnation ?? proxy.status.incarnation ?? 0}`,
-    `- Next: ${nextWords(next)}`,
+    `- Looks again in ${inWords(wait.after)} (${wait.because}), or as soon as something changes`,
   ].join('\n');
 }
 
-function nextWords(next: Next): string {
-  if (next === 'now') return 'another look, at once';
-  if (next === 'finish') return 'nothing, this workflow is done';
-  return `another look in ${Math.round(next.after / 100) / 10} s (${next.because}), or as soon as something changes`;
+function inWords(millis: number): string {
+  if (millis < 120_000) return `${Math.round(millis / 100) / 10} s`;
+  return millis < 7_200_000 ? `${Math.round(millis / 60_000)} min` : `${Math.round(millis / 3_600_000)} h`;
 }

@@ -12,7 +12,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { HealthyReason } from '../model/condition.ts';
-import type { ObservedManaged, Published, Report } from '../model/observation.ts';
+import type { ObservedManaged, ObservedProxy, Published, Report } from '../model/observation.ts';
 import type { ProxyRef } from '../model/proxy.ts';
 import type { Verdict } from '../model/verdict.ts';
 import { NUDGE, REPLACE, VERDICT } from '../model/workflow-names.ts';
@@ -27,6 +27,7 @@ import {
   type Memory,
   type Next,
   needsLook,
+  type Wait,
   type World,
 } from './decide.ts';
 import { describe } from './describe.ts';
@@ -72,7 +73,9 @@ export async function proxy(ref: ProxyRef, carried: Carried = { memory: BLANK_ME
   });
   setHandler(replaceUpdate, askForReplacement, { validator: refuseExternal });
 
-  let wait: Exclude<Next, 'now' | 'finish'> | undefined;
+  let wait: Wait | undefined;
+  /** What the last pass saw and said, for people. */
+  let seen: { proxy: ObservedProxy; report: Report | undefined } | undefined;
   for (;;) {
     if (state.verdict) await publishVerdict(state.verdict);
     if (nudged || !wait) {
@@ -90,6 +93,7 @@ export async function proxy(ref: ProxyRef, carried: Carried = { memory: BLANK_ME
       await continueAsNew<typeof proxy>(ref, { ...state, memory });
     }
     if (wait) {
+      if (seen) setCurrentDetails(describe(seen.proxy, seen.report, state.published?.phase ?? 'Pending', wait));
       const started = Date.now();
       const summary = `Next look: ${wait.because}`;
       const woken = await condition(() => nudged || state.verdict !== undefined, wait.after, { summary });
@@ -101,19 +105,19 @@ export async function proxy(ref: ProxyRef, carried: Carried = { memory: BLANK_ME
 
   /** One pass of the level-triggered loop. */
   async function pass(): Promise<Next> {
-    const { proxy: seen, timing } = await kubernetes.observe.executeWithOptions({ summary: 'Read the Proxy' }, [ref]);
-    if (!seen) return 'finish';
-    state.generation = seen.generation;
-    state.external = seen.mode === 'External';
+    const { proxy, timing } = await kubernetes.observe.executeWithOptions({ summary: 'Read the Proxy' }, [ref]);
+    if (!proxy) return 'finish';
+    state.generation = proxy.generation;
+    state.external = proxy.mode === 'External';
     const memory = { ...state.memory, replace: state.memory.replace || replaceAsked };
     replaceAsked = false;
-    const world: World = { proxy: seen, memory, timing, now: Date.now(), random: Math.random() };
-    if (seen.mode === 'Managed' && needsLook(world)) world.look = await lookAt(ref, seen);
-    const decision = await carryOut(decide(world), world);
-    state.memory = decision.memory;
-    if (decision.report) await publish(decision.report);
-    setCurrentDetails(describe(seen, decision.report, state.published?.phase ?? 'Pending', decision.next));
-    return decision.next;
+    const world: World = { proxy, memory, timing, now: Date.now(), random: Math.random() };
+    if (proxy.mode === 'Managed' && needsLook(world)) world.look = await lookAt(ref, proxy);
+    const { report, next, memory: after } = await carryOut(decide(world), world);
+    state.memory = after;
+    if (report) await publish(report);
+    seen = { proxy, report };
+    return next;
   }
 
   async function carryOut(decision: Decision, world: World): Promise<Decision> {
