@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Condition, conditionOf, type Statement, withCondition } from '../model/condition.ts';
+import { type Condition, conditionOf, HealthyReason, type Statement, withCondition } from '../model/condition.ts';
 import type { Published, Report } from '../model/observation.ts';
 import { phaseOf } from '../model/phase.ts';
 import { HASH_ANNOTATION, type Proxy, type ProxyRef, type ProxyStatus, probeSubject } from '../model/proxy.ts';
@@ -100,7 +100,7 @@ function eventsBetween(before: ProxyStatus, after: ProxyStatus): KubernetesEvent
   return (['Provisioned', 'Healthy'] as const).flatMap((type) => {
     const old = conditionOf(before.conditions, type);
     const stated = conditionOf(after.conditions, type);
-    if (!stated || stated.status === 'Unknown') return [];
+    if (!stated || stated.reason === HealthyReason.NotProbed) return [];
     if (old?.status === stated.status && old.reason === stated.reason) return [];
     const { reason, message } = stated;
     return [{ type: ALARMING.test(reason) ? 'Warning' : 'Normal', reason, message }];

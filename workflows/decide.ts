@@ -21,6 +21,8 @@ export interface Memory {
   failures: number;
   /** Consecutive instances that never ran, or stopped soon after. */
   losses: number;
+  /** The incarnation that was lost last, so that it counts once however long its deletion takes. */
+  lost?: number;
   /** A person asked for a new instance. */
   replace: boolean;
 }
@@ -117,8 +119,13 @@ export function afterFailure(world: World<ObservedManaged>, failure: Failure, ac
   const { proxy, timing } = world;
   const failures = world.memory.failures + 1;
   const memory: Memory = { ...world.memory, failures };
-  if (action === 'create') memory.create = failure.class === 'Transient' ? 'unknown' : 'none';
+  if (action === 'create') {
+    // A refusal made nothing, but an earlier create whose answer was lost may have.
+    const mayHave = failure.class === 'Transient' || mayHaveInstance(proxy, world.memory);
+    memory.create = mayHave ? 'unknown' : 'none';
+  }
   const pause = backoff(world, failures);
+  const say = (reason: string) => trouble(proxy, memory, reason, failure.message);
 
   if (proxy.deleting) {
     // Never latched: a CR that could not be deleted today must go tomorrow, once its provider lets it.
@@ -127,27 +134,19 @@ export function afterFailure(world: World<ObservedManaged>, failure: Failure, ac
     return step(world, notProvisioned(ProvisionedReason.Deleting, message), wait, 'retry', memory);
   }
   switch (failure.class) {
-    case 'Permanent':
-      memory.replace = false;
-      return step(
-        world,
-        notProvisioned(ProvisionedReason.PermanentError, failure.message),
-        timing.resync,
-        'an edit of the spec',
-        memory,
-      );
+    case 'Permanent': {
+      const statement = {
+        ...notProvisioned(ProvisionedReason.PermanentError, failure.message),
+        status: absence(proxy, memory),
+      };
+      return step(world, statement, timing.resync, 'an edit of the spec', { ...memory, replace: false });
+    }
     case 'QuotaExceeded':
-      return step(world, trouble(proxy, ProvisionedReason.QuotaExceeded, failure), timing.quotaRetry, 'quota', memory);
+      return step(world, say(ProvisionedReason.QuotaExceeded), timing.quotaRetry, 'quota', memory);
     case 'RateLimited':
-      return step(
-        world,
-        trouble(proxy, ProvisionedReason.RateLimited, failure),
-        failure.retryAfterMillis ?? pause,
-        'rate limit',
-        memory,
-      );
+      return step(world, say(ProvisionedReason.RateLimited), failure.retryAfterMillis ?? pause, 'rate limit', memory);
     case 'Transient':
-      return step(world, trouble(proxy, ProvisionedReason.TransientError, failure), pause, 'retry', memory);
+      return step(world, say(ProvisionedReason.TransientError), pause, 'retry', memory);
   }
 }
 
@@ -193,7 +192,7 @@ function provision(world: World<ObservedManaged>): Decision {
   if (latched(proxy, memory)) return settled(world);
   if (!provider.configured) return afterFailure(world, unconfigured(provider, false));
   if ('cloudInitError' in desired) return withoutCloudInit(world, desired.cloudInitError);
-  if (!status.providerID) return { action: 'create', next: 'now', memory };
+  if (!status.providerID) return refused(proxy) ? announceCreate(world) : { action: 'create', next: 'now', memory };
   if (!look) return settled(world, 'now');
   if ('failed' in look) return afterFailure(world, look.failed);
   if (proxy.recordedHash === undefined) {
@@ -203,6 +202,16 @@ function provision(world: World<ObservedManaged>): Decision {
   if ('absent' in look) return forget(world, desired.hash);
   if (memory.replace || proxy.recordedHash !== desired.hash) return replace(world, look.found);
   return represent(world, look.found);
+}
+
+/** Once tried again, a refusal no longer proves that there is no instance: the status must not go on saying so. */
+function announceCreate({ proxy, memory }: World<ObservedManaged>): Decision {
+  const provisioned: Statement = {
+    status: 'Unknown',
+    reason: ProvisionedReason.Creating,
+    message: 'Trying again to make the instance',
+  };
+  return { report: { generation: proxy.generation, provisioned }, next: 'now', memory };
 }
 
 /** The instance is gone: the next pass makes a new one under the same name. */
@@ -267,11 +276,10 @@ function represent(world: World<ObservedManaged>, instance: Instance): Decision 
 
 /** Deletes an instance that is no good. The first loss is mended at once; a series of them waits longer each time. */
 function lose(world: World<ObservedManaged>, reason: string, message: string, count: number): Decision {
+  const { incarnation = 0 } = world.proxy.status;
+  const losses = world.memory.lost === incarnation ? world.memory.losses : count;
+  const memory = { ...world.memory, losses, lost: incarnation };
   const statement = notProvisioned(reason, message);
-  // Seen again while its deletion is under way, it is the same loss.
-  const known = conditionOf(world.proxy.status.conditions, 'Provisioned')?.reason === reason;
-  const losses = known ? Math.max(1, world.memory.losses) : count;
-  const memory = { ...world.memory, losses };
   if (losses === 1) return discard(world, statement, world.timing.deletionPoll, DELETION, memory);
   return discard(world, statement, backoff(world, losses), 'backoff after repeated losses', memory);
 }
@@ -293,8 +301,9 @@ function discard(
 
 function withoutCloudInit(world: World<ObservedManaged>, message: string): Decision {
   const failures = world.memory.failures + 1;
-  const statement = trouble(world.proxy, ProvisionedReason.CloudInitError, { message });
-  return step(world, statement, backoff(world, failures), 'cloud-init', { ...world.memory, failures });
+  const memory = { ...world.memory, failures };
+  const statement = trouble(world.proxy, memory, ProvisionedReason.CloudInitError, message);
+  return step(world, statement, backoff(world, failures), 'cloud-init', memory);
 }
 
 /** Nothing to do until something changes. */
@@ -318,12 +327,19 @@ function notProvisioned(reason: string, message: string): Statement {
 }
 
 /** A passing trouble takes nothing from a proxy that runs: it is said, but the proxy stays provisioned. */
-function trouble(proxy: ObservedManaged, reason: string, { message }: Pick<Failure, 'message'>): Statement {
+function trouble(proxy: ObservedManaged, memory: Memory, reason: string, message: string): Statement {
   const running = conditionOf(proxy.status.conditions, 'Provisioned')?.status === 'True';
   return running
     ? { status: 'True', reason, message: `Running, but: ${message}` }
-    : { status: 'False', reason, message };
+    : { status: absence(proxy, memory), reason, message };
 }
+
+/**
+ * `Unknown` where a create may have made an instance that nobody has seen: the status itself must say so, for the
+ * day on which a new workflow has only that to go by.
+ */
+const absence = (proxy: ObservedManaged, memory: Memory): Statement['status'] =>
+  !proxy.status.providerID && mayHaveInstance(proxy, memory) ? 'Unknown' : 'False';
 
 /** An error that only an edit can mend was recorded for this very spec. */
 function latched({ status, generation }: ObservedManaged, memory: Memory): boolean {
@@ -335,10 +351,15 @@ function latched({ status, generation }: ObservedManaged, memory: Memory): boole
   );
 }
 
-function mayHaveInstance({ status }: ObservedManaged, memory: Memory): boolean {
-  if (status.providerID) return true;
-  if (memory.create) return memory.create === 'unknown';
-  return !REFUSALS.includes(conditionOf(status.conditions, 'Provisioned')?.reason ?? '');
+function mayHaveInstance(proxy: ObservedManaged, memory: Memory): boolean {
+  if (proxy.status.providerID) return true;
+  return memory.create ? memory.create === 'unknown' : !refused(proxy);
+}
+
+/** The status says that no create has ever made anything. */
+function refused({ status }: ObservedManaged): boolean {
+  const provisioned = conditionOf(status.conditions, 'Provisioned');
+  return provisioned?.status === 'False' && REFUSALS.includes(provisioned.reason);
 }
 
 function unconfigured(provider: { name: string; known: string[] }, deleting: boolean): Failure {

@@ -76,7 +76,7 @@ describe('a managed proxy', () => {
   it.each<[string, Fault[], string]>([
     ['quota', ['QuotaExceeded', 'QuotaExceeded'], 'False/QuotaExceeded'],
     ['rate', ['RateLimited', 'RateLimited'], 'False/RateLimited'],
-    ['transient', ['Transient', 'Transient', 'Transient', 'Transient'], 'False/TransientError'],
+    ['transient', ['Transient', 'Transient', 'Transient', 'Transient'], 'Unknown/TransientError'],
   ])('gets over a create that fails with %s, and says so meanwhile', async (name, faults, said) => {
     const { instance } = await applyFaulty(name, 'create', [...faults], 'for ever');
     await system.provisioned(name, said);
@@ -117,7 +117,7 @@ describe('a managed proxy', () => {
 
   it('a create whose answer was lost, then an edit, ends in a replacement: never in the old machine under the new hash', async () => {
     const { instance } = await applyFaulty('lost', 'create', ['lost', 'Transient', 'Transient'], 'for ever');
-    await system.provisioned('lost', 'False/TransientError');
+    await system.provisioned('lost', 'Unknown/TransientError');
     const old = system.provider.instances.get(instance)?.specHash;
     expect(old).toBeDefined();
     await system.patch('lost', { spec: { port: 3201 } });
@@ -134,7 +134,7 @@ describe('a managed proxy', () => {
 
   it('deleted after a create whose answer was lost: the instance is found by its name and goes as well', async () => {
     const { instance } = await applyFaulty('orphan', 'create', ['lost', 'Transient', 'Transient'], 'for ever');
-    await system.provisioned('orphan', 'False/TransientError');
+    await system.provisioned('orphan', 'Unknown/TransientError');
     expect(system.provider.instances.has(instance)).toBe(true);
     await system.remove('orphan');
     await system.gone('orphan');

@@ -229,27 +229,32 @@ describe('Managed', () => {
     [
       'until the spec is edited',
       world(managed({ generation: 2, status: { conditions: condition('False', 'PermanentError', 1) } })),
-      'create - now',
+      '- Unknown/Creating now',
     ],
     [
       'or a replacement is asked for',
       world(managed({ status: { conditions: condition('False', 'PermanentError') } }), undefined, { replace: true }),
-      'create - now',
+      '- Unknown/Creating now',
     ],
     [
       'a provider that is not configured is a permanent error',
-      world(managed({ provider: { name: 'nope', configured: false, known: ['local'] } })),
+      world(managed({ provider: { name: 'nope', configured: false, known: ['local'] } }), undefined, GONE_MEMORY),
       `- False/PermanentError an edit of the spec ${TIMING.resync}`,
     ],
     [
       'cloud-init that can not be resolved',
-      world(managed({ desired: { cloudInitError: 'No Secret' } })),
+      world(managed({ desired: { cloudInitError: 'No Secret' } }), undefined, GONE_MEMORY),
       '- False/CloudInitError cloud-init 1000',
     ],
     [
       'and takes nothing from an instance that runs',
       world(withInstance({ desired: { cloudInitError: 'No Secret' } }), undefined, { failures: 1 }),
       '- True/CloudInitError cloud-init 1999',
+    ],
+    [
+      'a refusal is taken back before the next try, which may succeed unseen',
+      world(managed({ status: { conditions: condition('False', 'QuotaExceeded') } })),
+      '- Unknown/Creating now',
     ],
     ['no providerID: create', world(managed()), 'create - now'],
     [
@@ -330,7 +335,7 @@ describe('Managed', () => {
 
   it('counts a loss once, however often its deletion is looked at', () => {
     const proxy = withInstance({ status: { conditions: condition('False', 'Stopped') } });
-    const { memory, next } = decide(world(proxy, found({ state: 'Stopped' }), { losses: 1 }));
+    const { memory, next } = decide(world(proxy, found({ state: 'Stopped' }), { losses: 1, lost: 1 }));
     expect(memory.losses).toBe(1);
     expect(next).toEqual({ after: 4_000, because: 'deletion' });
   });
@@ -389,12 +394,28 @@ describe("an error's class alone decides", () => {
     [failure('Permanent'), `- False/PermanentError an edit of the spec ${TIMING.resync}`, 'none'],
     [failure('RateLimited', 42_000), '- False/RateLimited rate limit 42000', 'none'],
     [failure('RateLimited'), '- False/RateLimited rate limit 1000', 'none'],
-    [failure('Transient'), '- False/TransientError retry 1000', 'unknown'],
+    [failure('Transient'), '- Unknown/TransientError retry 1000', 'unknown'],
   ])('create fails with %o', (error, expected, create) => {
-    const decision = afterFailure(world(managed()), error, 'create');
+    const decision = afterFailure(world(managed(), undefined, { create: 'none' }), error, 'create');
     expect(gist(decision)).toBe(expected);
     expect(decision.memory.create).toBe(create);
     expect(decision.report?.provisioned?.message).toContain('the words of the provider');
+  });
+
+  it('a refusal after a lost answer does not make the first create undone', () => {
+    const decision = afterFailure(
+      world(managed(), undefined, { create: 'unknown' }),
+      failure('QuotaExceeded'),
+      'create',
+    );
+    expect(gist(decision)).toBe('- Unknown/QuotaExceeded quota 300000');
+    expect(decision.memory.create).toBe('unknown');
+  });
+
+  it('and the status says so to a workflow that is new to the CR', () => {
+    const status = { conditions: condition('Unknown', 'PermanentError') };
+    expect(gist(decide(world(managed({ deleting: true, status }), ABSENT)))).toBe('removeFinalizer - finish');
+    expect(needsLook(world(managed({ deleting: true, status })))).toBe(true);
   });
 
   it.each<[Failure['class'], string]>([
