@@ -1,5 +1,6 @@
 import type { Observation, ObservedManaged, ObservedProvider, ObservedProxy, Timing } from '../model/observation.ts';
 import {
+  ABANDON_ANNOTATION,
   FINALIZER,
   HASH_ANNOTATION,
   isExternal,
@@ -24,10 +25,12 @@ export function createObserve({ kubernetes, timing, route }: ObserveDeps) {
     proxy: Proxy,
     spec: ManagedSpec,
   ): Promise<Omit<ObservedManaged, keyof ReturnType<typeof common>>> {
+    const name = instanceName(proxy.metadata.uid);
     const recordedHash = proxy.metadata.annotations?.[HASH_ANNOTATION];
     return {
       mode: 'Managed',
-      instanceName: instanceName(proxy.metadata.uid),
+      instanceName: name,
+      abandon: proxy.metadata.annotations?.[ABANDON_ANNOTATION] === name,
       placement: spec.placement ?? {},
       provider: route(spec.provider),
       ...(recordedHash !== undefined && { recordedHash }),

@@ -93,7 +93,7 @@ function changedMembers(before: ProxyStatus, after: ProxyStatus): Record<string,
   return Object.keys(patch).length > 0 ? patch : undefined;
 }
 
-const ALARMING = /Error|Failed|Exceeded|Timeout|Stopped|RateLimited/;
+const ALARMING = /Error|Failed|Abandoned|Exceeded|Timeout|Stopped|RateLimited/;
 
 /** What a person wants to see in `kubectl describe`: every change of a condition's status or reason. */
 function eventsBetween(before: ProxyStatus, after: ProxyStatus): KubernetesEvent[] {

@@ -24,6 +24,7 @@ export const ProvisionedReason = {
   Replacing: 'Replacing',
   Stopped: 'Stopped',
   Deleting: 'Deleting',
+  Abandoned: 'Abandoned',
   CloudInitError: 'CloudInitError',
   QuotaExceeded: 'QuotaExceeded',
   PermanentError: 'PermanentError',

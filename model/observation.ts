@@ -41,6 +41,8 @@ export interface ObservedExternal extends ObservedCommon {
 export interface ObservedManaged extends ObservedCommon {
   mode: 'Managed';
   instanceName: string;
+  /** A person asked to leave the instance behind when the Proxy is deleted, naming it. */
+  abandon: boolean;
   placement: Placement;
   provider: ObservedProvider;
   /** The hash annotation: what the current instance was made from. */

@@ -8,6 +8,11 @@ export const PROXIES = 'proxies';
 export const FINALIZER = `${GROUP}/instance`;
 /** The spec hash that the current instance was made from. */
 export const HASH_ANNOTATION = `${GROUP}/spec-hash`;
+/**
+ * A person's way out when a Proxy can't be deleted because its provider is gone for good: set to the instance's name, it
+ * lets the Proxy go and leaves the instance behind.
+ */
+export const ABANDON_ANNOTATION = `${GROUP}/abandon-instance`;
 /** Only Secrets with these labels (value `"true"`) are ever read. */
 export const CLOUD_INIT_LABEL = `${GROUP}/cloud-init`;
 export const CREDENTIALS_LABEL = `${GROUP}/credentials`;

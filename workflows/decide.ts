@@ -9,6 +9,7 @@ import type {
   Report,
   Timing,
 } from '../model/observation.ts';
+import { ABANDON_ANNOTATION } from '../model/proxy.ts';
 
 /** What a workflow remembers between passes, and across continue-as-new. The rest is read from the world each time. */
 export interface Memory {
@@ -23,6 +24,8 @@ export interface Memory {
   losses: number;
   /** The incarnation that was lost last, so that it counts once however long its deletion takes. */
   lost?: number;
+  /** The permanent error in the status is that the provider is not configured: mended by the operator, not by an edit. */
+  unconfigured?: boolean;
   /** A person asked for a new instance. */
   replace: boolean;
 }
@@ -83,7 +86,7 @@ export function decide(world: World): Decision {
 /** Whether `decide` wants to know how the instance is. False where a provider call could change nothing. */
 export function needsLook({ proxy, memory }: Pick<World, 'proxy' | 'memory'>): boolean {
   if (proxy.mode === 'External' || !proxy.finalizer || !proxy.provider.configured) return false;
-  if (proxy.deleting) return mayHaveInstance(proxy, memory);
+  if (proxy.deleting) return !proxy.abandon && mayHaveInstance(proxy, memory);
   if (latched(proxy, memory) || 'cloudInitError' in proxy.desired) return false;
   return proxy.status.providerID !== undefined;
 }
@@ -139,7 +142,11 @@ export function afterFailure(world: World<ObservedManaged>, failure: Failure, ac
         ...notProvisioned(ProvisionedReason.PermanentError, failure.message),
         status: absence(proxy, memory),
       };
-      return step(world, statement, timing.resync, 'an edit of the spec', { ...memory, replace: false });
+      return step(world, statement, timing.resync, 'an edit of the spec', {
+        ...memory,
+        replace: false,
+        unconfigured: false,
+      });
     }
     case 'QuotaExceeded':
       return step(world, say(ProvisionedReason.QuotaExceeded), timing.quotaRetry, 'quota', memory);
@@ -156,12 +163,23 @@ function deleting(world: World<ObservedManaged>): Decision {
   const { proxy, look, memory, timing } = world;
   if (!proxy.finalizer) return settled(world, 'finish');
   if (!mayHaveInstance(proxy, memory)) return { action: 'removeFinalizer', next: 'finish', memory };
-  if (!proxy.provider.configured) return afterFailure(world, unconfigured(proxy.provider, true));
+  if (proxy.abandon) return abandon(world);
+  if (!proxy.provider.configured) return afterFailure(world, unconfigured(proxy, proxy.provider));
   if (!look) return settled(world, 'now');
   if ('failed' in look) return afterFailure(world, look.failed);
   if ('absent' in look) return { action: 'removeFinalizer', next: 'finish', memory };
   const statement = notProvisioned(ProvisionedReason.Deleting, `Deleting ${look.found.name}`);
   return { action: 'delete', ...step(world, statement, timing.deletionPoll, DELETION) };
+}
+
+/** Said first, in the status and by an Event, and done in the next pass: nothing is left behind in silence. */
+function abandon({ proxy, memory }: World<ObservedManaged>): Decision {
+  if (conditionOf(proxy.status.conditions, 'Provisioned')?.reason === ProvisionedReason.Abandoned)
+    return { action: 'removeFinalizer', next: 'finish', memory };
+  const { instanceName, provider, status } = proxy;
+  const message = `Leaving ${status.providerID ?? `${instanceName} of ${provider.name}`} behind, as ${ABANDON_ANNOTATION} asks`;
+  const provisioned = notProvisioned(ProvisionedReason.Abandoned, message);
+  return { report: { generation: proxy.generation, provisioned }, next: 'now', memory };
 }
 
 function external(proxy: ObservedExternal, world: World): Decision {
@@ -189,8 +207,8 @@ function provision(world: World<ObservedManaged>): Decision {
     const create = status.providerID ? memory.create : 'none';
     return { action: 'addFinalizer', next: 'now', memory: { ...memory, ...(create && { create }) } };
   }
+  if (!provider.configured) return withoutProvider(world, unconfigured(proxy, provider));
   if (latched(proxy, memory)) return settled(world);
-  if (!provider.configured) return afterFailure(world, unconfigured(provider, false));
   if ('cloudInitError' in desired) return withoutCloudInit(world, desired.cloudInitError);
   if (!status.providerID) return refused(proxy) ? announceCreate(world) : { action: 'create', next: 'now', memory };
   if (!look) return settled(world, 'now');
@@ -299,6 +317,13 @@ function discard(
   };
 }
 
+/** Failed like any permanent error, but looked at again by and by: no call is made meanwhile. */
+function withoutProvider(world: World<ObservedManaged>, failure: Failure): Decision {
+  const { report, memory } = afterFailure(world, failure);
+  const next = { after: backoff(world, memory.failures), because: 'the provider to be configured' };
+  return { ...(report && { report }), next, memory: { ...memory, unconfigured: true } };
+}
+
 function withoutCloudInit(world: World<ObservedManaged>, message: string): Decision {
   const failures = world.memory.failures + 1;
   const memory = { ...world.memory, failures };
@@ -309,7 +334,7 @@ function withoutCloudInit(world: World<ObservedManaged>, message: string): Decis
 /** Nothing to do until something changes. */
 function settled(world: World, next?: Next): Decision {
   const idle: Next = { after: world.timing.resync, because: 'resync' };
-  return { next: next ?? idle, memory: { ...world.memory, failures: 0 } };
+  return { next: next ?? idle, memory: { ...world.memory, failures: 0, unconfigured: false } };
 }
 
 function step(
@@ -346,6 +371,7 @@ function latched({ status, generation }: ObservedManaged, memory: Memory): boole
   const provisioned = conditionOf(status.conditions, 'Provisioned');
   return (
     !memory.replace &&
+    !memory.unconfigured &&
     provisioned?.reason === ProvisionedReason.PermanentError &&
     provisioned.observedGeneration === generation
   );
@@ -362,12 +388,16 @@ function refused({ status }: ObservedManaged): boolean {
   return provisioned?.status === 'False' && REFUSALS.includes(provisioned.reason);
 }
 
-function unconfigured(provider: { name: string; known: string[] }, deleting: boolean): Failure {
-  const known = provider.known.length > 0 ? provider.known.join(', ') : 'none';
+function unconfigured(
+  { deleting, instanceName }: ObservedManaged,
+  { name, known }: { name: string; known: string[] },
+): Failure {
   const remedy = deleting
-    ? 'configure it again so that the instance can be deleted, or delete the instance by hand and then remove the finalizer'
+    ? 'configure it again so that the instance can be deleted, or leave the instance behind: ' +
+      `kubectl annotate proxy NAME ${ABANDON_ANNOTATION}=${instanceName}`
     : 'add it to the providers file, or make another Proxy';
-  return { class: 'Permanent', message: `Provider "${provider.name}" is not configured (known: ${known}); ${remedy}` };
+  const list = known.length > 0 ? known.join(', ') : 'none';
+  return { class: 'Permanent', message: `Provider "${name}" is not configured (known: ${list}); ${remedy}` };
 }
 
 function because(instance: Instance): string {

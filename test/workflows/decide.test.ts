@@ -42,6 +42,7 @@ function managed(changes: Partial<ObservedManaged> = {}): ObservedManaged {
     port: 3128,
     status: {},
     instanceName: 'proxy-a',
+    abandon: false,
     placement: {},
     provider: { name: 'local', configured: true, taskQueue: 'q' },
     desired: { hash: HASH },
@@ -157,6 +158,16 @@ describe('Deleting', () => {
       '- False/Deleting retry 1000',
     ],
     [
+      'abandoned by a person: said first',
+      world(deleting({ abandon: true, provider: { name: 'old', configured: false, known: [] } })),
+      '- False/Abandoned now',
+    ],
+    [
+      'and then let go',
+      world(deleting({ abandon: true, status: { conditions: condition('False', 'Abandoned') } })),
+      'removeFinalizer - finish',
+    ],
+    [
       'and let go where there never was an instance',
       world(never({ provider: { name: 'old', configured: false, known: [] } }), undefined, GONE_MEMORY),
       'removeFinalizer - finish',
@@ -239,7 +250,14 @@ describe('Managed', () => {
     [
       'a provider that is not configured is a permanent error',
       world(managed({ provider: { name: 'nope', configured: false, known: ['local'] } }), undefined, GONE_MEMORY),
-      `- False/PermanentError an edit of the spec ${TIMING.resync}`,
+      '- False/PermanentError the provider to be configured 1000',
+    ],
+    [
+      'and is over as soon as it is configured again, without an edit',
+      world(withInstance({ status: { conditions: condition('False', 'PermanentError') } }), found(), {
+        unconfigured: true,
+      }),
+      `- True/Created ip=127.0.0.5 ${IDLE}`,
     ],
     [
       'cloud-init that can not be resolved',

@@ -215,6 +215,7 @@ export class Simulation {
       port: 3128,
       status: this.status,
       instanceName: 'proxy-a',
+      abandon: false,
       placement: {},
       provider: this.configured
         ? { name: 'p', configured: true, taskQueue: 'q' }
