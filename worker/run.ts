@@ -9,7 +9,7 @@ import { readProvidersFile } from './providers.ts';
 import type { Role, Settings } from './settings.ts';
 import { connectTemporal } from './temporal-connection.ts';
 import { installTemporalRuntime } from './temporal-runtime.ts';
-import { startWorkerService } from './worker-service.ts';
+import { type Seams, startWorkerService } from './worker-service.ts';
 
 export interface Running {
   /** Rejects when a part fails beyond recovery. */
@@ -23,7 +23,7 @@ export interface Running {
  *
  * @throws StartError for what a person can mend
  */
-export async function run(settings: Settings, logger: Logger, version: string): Promise<Running> {
+export async function run(settings: Settings, logger: Logger, version: string, seams?: Seams): Promise<Running> {
   const plays = (role: Role) => settings.role === 'all' || settings.role === role;
   const warn = (message: string, error: unknown) => logger.warn({ err: error }, message);
   const stack = new AsyncDisposableStack();
@@ -60,6 +60,7 @@ export async function run(settings: Settings, logger: Logger, version: string): 
         credentials,
         metrics,
         logger,
+        ...(seams && { seams }),
       });
       stopLater(service);
       failed = service.failed;

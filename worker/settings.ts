@@ -33,6 +33,12 @@ const SETTINGS = {
     'Temporal frontend, host:port; TLS, API key and namespace by the standard TEMPORAL_* variables',
   ),
   taskQueue: text('TASK_QUEUE', 'egress-proxies', 'Temporal task queue of workflows and of providers that name none'),
+  deploymentName: text('DEPLOYMENT_NAME', 'egress-proxies', 'Temporal Worker Deployment that workers belong to'),
+  deploymentBuildId: text(
+    'DEPLOYMENT_BUILD_ID',
+    '',
+    'Version of that deployment that this process is; empty: unversioned (docs/changing-workflows.md)',
+  ),
   serveQueues: list(
     'SERVE_QUEUES',
     '',

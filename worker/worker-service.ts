@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Logger } from 'pino';
 import { createKubernetesActivities, createProbeActivities, createProviderActivities } from '../activities/index.ts';
-import { createKubernetes } from '../activities/kubernetes.ts';
+import { createKubernetes, type Kubernetes } from '../activities/kubernetes.ts';
 import { createProbe } from '../activities/probe.ts';
+import type { Provider } from '../activities/providers/contract.ts';
 import type { ProviderConfig } from '../activities/providers/registry.ts';
 import type { Timing } from '../model/observation.ts';
 import { probesTaskQueue, proxyWorkflowID, VERDICT } from '../model/workflow-names.ts';
@@ -20,6 +21,12 @@ const VERDICT_CALL_MILLIS = 10_000;
 /** For calls to Kubernetes and to providers: how many are under way at once, and how long a shutdown waits for them. */
 const CALLS = { slots: 100, grace: '10s' } as const;
 
+/** The two places at which this process changes the world; a fault harness can put itself there. */
+export interface Seams {
+  kubernetes(real: Kubernetes): Kubernetes;
+  provider(real: Provider): Provider;
+}
+
 export interface WorkerServiceDeps {
   settings: Settings;
   temporal: Temporal;
@@ -29,22 +36,25 @@ export interface WorkerServiceDeps {
   credentials: CredentialsCache;
   metrics: Metrics;
   logger: Logger;
+  seams?: Seams;
 }
 
 /** Workflows, provider calls and probes, on the task queues that this process serves. */
 export async function startWorkerService(
   deps: WorkerServiceDeps,
 ): Promise<{ failed: Promise<never>; stop(): Promise<void> }> {
-  const { settings, temporal, providerConfigs, metrics, logger } = deps;
+  const { settings, temporal, providerConfigs, metrics, logger, seams } = deps;
   const { taskQueue, serveQueues } = settings;
   const serves = (queue: string) => serveQueues.length === 0 || serveQueues.includes(queue);
   const probes = probeActivities(deps);
   // Last of what can fail for a wrong setting: a provider may start instances again that it finds stopped.
   const providers = await openProviders(providerConfigs, taskQueue, serves, logger, metrics.countProviderCall);
   try {
-    const kubernetes = createKubernetes(deps.kubeConfig);
+    const real = createKubernetes(deps.kubeConfig);
+    const kubernetes = seams?.kubernetes(real) ?? real;
+    const provider = (name: string) => seams?.provider(providers.get(name)) ?? providers.get(name);
     const warn = (message: string, error: unknown) => logger.warn({ err: error }, message);
-    const providerActivities = createProviderActivities({ kubernetes, provider: providers.get });
+    const providerActivities = createProviderActivities({ kubernetes, provider });
     const main = {
       ...createKubernetesActivities({
         kubernetes,
@@ -71,7 +81,9 @@ export async function startWorkerService(
     ].filter((work) => serves(work.taskQueue));
     if (queues.length === 0)
       throw new StartError(`None of the task queues ${serveQueues.join(', ')} exists; check --serve-queues`);
-    const workers = await startWorkers(temporal, queues, settings.cachedWorkflows);
+    const { cachedWorkflows: maxCachedWorkflows, deploymentName, deploymentBuildId: buildId } = settings;
+    const version = buildId ? { deploymentName, buildId } : undefined;
+    const workers = await startWorkers(temporal, queues, { maxCachedWorkflows, ...(version && { version }) });
     return {
       failed: workers.failed,
       async stop() {

@@ -22,6 +22,8 @@ export interface Workers {
   stop(): Promise<void>;
 }
 
+const WORKFLOWS_PATH = fileURLToPath(new URL('../workflows/index.ts', import.meta.url));
+
 const COMMON = {
   // worker.run() never settles with an activity that hangs, unless it is forced to.
   shutdownForceTime: '25s',
@@ -30,14 +32,28 @@ const COMMON = {
   defaultHeartbeatThrottleInterval: '2s',
 } satisfies Partial<WorkerOptions>;
 
+/** The version of a Worker Deployment that workers run as. */
+export interface DeploymentVersion {
+  deploymentName: string;
+  buildId: string;
+}
+
+export interface WorkersOptions {
+  maxCachedWorkflows: number;
+  /** Undefined: unversioned. */
+  version?: DeploymentVersion;
+  /** Where the workflows are; by default those of this project. */
+  workflowsPath?: string;
+}
+
 /** One worker per task queue, all running when this resolves. */
 export async function startWorkers(
   { native, namespace }: Temporal,
   queues: QueueWork[],
-  maxCachedWorkflows: number,
+  { maxCachedWorkflows, version, workflowsPath = WORKFLOWS_PATH }: WorkersOptions,
 ): Promise<Workers> {
   if (!native) throw new StartError('This process was connected to Temporal without the means to run workers');
-  const workflowBundle = queues.some(({ workflows }) => workflows) ? await bundle() : undefined;
+  const workflowBundle = queues.some(({ workflows }) => workflows) ? await bundle(workflowsPath) : undefined;
   const workers = await Promise.all(
     queues.map(({ taskQueue, activities, workflows, slots, grace }) =>
       Worker.create({
@@ -48,6 +64,14 @@ export async function startWorkers(
         activities,
         maxConcurrentActivityTaskExecutions: slots,
         shutdownGraceTime: grace,
+        ...(version && {
+          // A proxy's workflow outlives every version: it moves on with each, and its code must replay.
+          workerDeploymentOptions: {
+            useWorkerVersioning: true,
+            version,
+            defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
+          },
+        }),
         ...(workflows && workflowBundle && { workflowBundle, maxCachedWorkflows }),
       }),
     ),
@@ -65,9 +89,9 @@ export async function startWorkers(
   };
 }
 
-function bundle() {
+function bundle(workflowsPath: string) {
   return bundleWorkflowCode({
-    workflowsPath: fileURLToPath(new URL('../workflows/index.ts', import.meta.url)),
+    workflowsPath,
     logger: { log() {}, trace() {}, debug() {}, info() {}, warn: console.warn, error: console.error },
   });
 }

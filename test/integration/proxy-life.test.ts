@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { FINALIZER, HASH_ANNOTATION, type ManagedSpec } from '../../model/proxy.ts';
 import type { Fault } from './scripted-provider.ts';
 import { type System, startSystem } from './system.ts';
@@ -7,7 +7,7 @@ const SPEC: ManagedSpec = { provider: 'scripted' };
 
 let system: System;
 beforeAll(async () => {
-  system = await startSystem();
+  system = await startSystem({ kubeconfig: inject('kubeconfig'), temporalAddress: inject('temporalAddress') });
 });
 afterAll(() => system?.stop());
 

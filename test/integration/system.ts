@@ -1,6 +1,6 @@
 import { CustomObjectsApi, KubeConfig, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
-import { expect, inject, vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import { createKubernetesActivities, createProbeActivities, createProviderActivities } from '../../activities/index.ts';
 import { createKubernetes } from '../../activities/kubernetes.ts';
 import type { Timing } from '../../model/observation.ts';
@@ -10,7 +10,7 @@ import { probesTaskQueue, proxyWorkflowID } from '../../model/workflow-names.ts'
 import { startProxyCache } from '../../watcher/proxy-cache.ts';
 import { startWatcher } from '../../watcher/watcher.ts';
 import { connectTemporal } from '../../worker/temporal-connection.ts';
-import { startWorkers } from '../../worker/workers.ts';
+import { startWorkers, type WorkersOptions } from '../../worker/workers.ts';
 import { createScriptedProvider } from './scripted-provider.ts';
 
 const TIMING: Timing = {
@@ -29,10 +29,23 @@ const PATIENCE = { timeout: 40_000, interval: 50 };
 // Errors are what these suites make; their warnings would bury a failure.
 Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] });
 
+/** Real servers that know our resources and search attributes. */
+export interface Servers {
+  /** Path of a kubeconfig. */
+  kubeconfig: string;
+  /** host:port */
+  temporalAddress: string;
+}
+
+export interface SystemOptions extends Pick<Partial<WorkersOptions>, 'version' | 'workflowsPath'> {
+  watchResyncMillis?: number;
+}
+
 /** Watcher, workflows and activities in this process, on real servers, with the provider `scripted` under control. */
-export async function startSystem({ watchResyncMillis = 60_000 } = {}) {
+export async function startSystem(servers: Servers, options: SystemOptions = {}) {
+  const { watchResyncMillis = 60_000, ...workersOptions } = options;
   const kubeConfig = new KubeConfig();
-  kubeConfig.loadFromFile(inject('kubeconfig'));
+  kubeConfig.loadFromFile(servers.kubeconfig);
   const api = kubeConfig.makeApiClient(CustomObjectsApi);
   const provider = createScriptedProvider();
   const stack = new AsyncDisposableStack();
@@ -40,7 +53,7 @@ export async function startSystem({ watchResyncMillis = 60_000 } = {}) {
   const taskQueue = 'test';
   const probed: string[] = [];
 
-  const temporal = await connectTemporal(inject('temporalAddress'), true);
+  const temporal = await connectTemporal(servers.temporalAddress, true);
   stack.defer(() => temporal.close());
   const cache = startProxyCache({ kubeConfig, relistMillis: 60_000, warn });
   stack.defer(() => cache.stop());
@@ -89,7 +102,7 @@ export async function startSystem({ watchResyncMillis = 60_000 } = {}) {
         }),
       },
     ],
-    100,
+    { maxCachedWorkflows: 100, ...workersOptions },
   );
   stack.defer(() => workers.stop());
   const watcher = startWatcher({
