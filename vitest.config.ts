@@ -22,6 +22,14 @@ export default defineConfig({
           ...REAL_PARTS,
         },
       },
+      {
+        test: {
+          name: 'faults',
+          include: ['test/faults/**/*.test.ts'],
+          globalSetup: ['test/setup/servers.ts'],
+          ...REAL_PARTS,
+        },
+      },
       { test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...REAL_PARTS } },
     ],
   },

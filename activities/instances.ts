@@ -28,7 +28,7 @@ export function createInstances({ kubernetes, provider }: InstancesDeps) {
   /** The instance, or undefined where it is certain that there is none. */
   async function getInstance({ provider: name, instance }: InstanceCall): Promise<Instance | undefined> {
     try {
-      return await classified(() => provider(name).get(instance, cancellationSignal()));
+      return await classified(() => alive(provider(name).get(instance, cancellationSignal())));
     } catch (error) {
       if (error instanceof ApplicationFailure && error.type === ('NotFound' satisfies ProviderErrorClass))
         return undefined;
@@ -75,12 +75,27 @@ function forgiveCloudInit(error: unknown): typeof CHANGED {
   throw error;
 }
 
-/** Heartbeats while a call is under way, so that a cancellation reaches it and a dead worker is noticed. */
+/** How long a cancelled call may take to notice. */
+const ABANDON_MILLIS = 5_000;
+
+/**
+ * Heartbeats while a call is under way, so that a cancellation reaches it and a dead worker is noticed. A call that ignores
+ * its cancellation is no longer waited for: it must not hold up a shutdown, and another attempt makes up for it.
+ */
 async function alive<T>(call: Promise<T>): Promise<T> {
+  const signal = cancellationSignal();
   const timer = setInterval(() => heartbeat(), (activityInfo().heartbeatTimeoutMs ?? 10_000) / 3);
+  const { promise: abandoned, reject: abandon } = Promise.withResolvers<never>();
+  let patience: NodeJS.Timeout | undefined;
+  const onCancelled = () => {
+    patience = setTimeout(() => abandon(signal.reason), ABANDON_MILLIS);
+  };
+  signal.addEventListener('abort', onCancelled, { once: true });
   try {
-    return await call;
+    return await Promise.race([call, abandoned]);
   } finally {
+    signal.removeEventListener('abort', onCancelled);
+    clearTimeout(patience);
     clearInterval(timer);
   }
 }

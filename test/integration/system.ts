@@ -11,7 +11,7 @@ import { startProxyCache } from '../../watcher/proxy-cache.ts';
 import { startWatcher } from '../../watcher/watcher.ts';
 import { connectTemporal } from '../../worker/temporal-connection.ts';
 import { startWorkers, type WorkersOptions } from '../../worker/workers.ts';
-import { createScriptedProvider } from './scripted-provider.ts';
+import { createScriptedProvider, type ScriptedProvider } from './scripted-provider.ts';
 
 const TIMING: Timing = {
   provisioningPoll: 100,
@@ -39,15 +39,16 @@ export interface Servers {
 
 export interface SystemOptions extends Pick<Partial<WorkersOptions>, 'version' | 'workflowsPath'> {
   watchResyncMillis?: number;
+  /** One that outlives this system, as real ones do. */
+  provider?: ScriptedProvider;
 }
 
 /** Watcher, workflows and activities in this process, on real servers, with the provider `scripted` under control. */
 export async function startSystem(servers: Servers, options: SystemOptions = {}) {
-  const { watchResyncMillis = 60_000, ...workersOptions } = options;
+  const { watchResyncMillis = 60_000, provider = createScriptedProvider(), ...workersOptions } = options;
   const kubeConfig = new KubeConfig();
   kubeConfig.loadFromFile(servers.kubeconfig);
   const api = kubeConfig.makeApiClient(CustomObjectsApi);
-  const provider = createScriptedProvider();
   const stack = new AsyncDisposableStack();
   const warn = () => {};
   const taskQueue = 'test';
