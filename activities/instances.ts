@@ -21,6 +21,7 @@ export interface InstanceCall {
 /** Crosses the wire as the failure's only detail. */
 export interface ProviderFailureDetail {
   retryAfterMillis?: number;
+  attempt: number;
 }
 
 /** The provider calls. A failed one is an ApplicationFailure whose type is the error's class. */
@@ -106,7 +107,8 @@ async function classified<T>(call: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     const { class: type, message, retryAfterMillis } = error;
-    const detail: ProviderFailureDetail = retryAfterMillis === undefined ? {} : { retryAfterMillis };
+    const { attempt } = activityInfo();
+    const detail: ProviderFailureDetail = { attempt, ...(retryAfterMillis !== undefined && { retryAfterMillis }) };
     // Only what nobody knows the cause of is worth another quick try; the other classes are answers.
     throw ApplicationFailure.create({ type, message, details: [detail], nonRetryable: type !== 'Transient' });
   }

@@ -62,6 +62,8 @@ export interface Failure {
   class: Exclude<ProviderErrorClass, 'NotFound'>;
   message: string;
   retryAfterMillis?: number;
+  /** How many attempts there were: the answers of those before the last one are not known. */
+  attempt: number;
 }
 
 /** What a look at the instance said; undefined where none was taken. */

@@ -71,6 +71,9 @@ function callOf({ uid }: ProxyRef, { provider, instanceName, placement, status }
   return { provider: provider.name, instance };
 }
 
+/** Of a failure that did not come from the activity's own code. */
+const UNKNOWN_ATTEMPT = Number.MAX_SAFE_INTEGER;
+
 /** The class and words of a provider call that failed. A cancellation is not a failure and goes on up. */
 export function failureOf(error: unknown): Failure {
   if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
@@ -78,12 +81,12 @@ export function failureOf(error: unknown): Failure {
   if (cause instanceof TimeoutFailure) {
     const unserved = cause.timeoutType === 'SCHEDULE_TO_START';
     const message = unserved ? "No worker serves the provider's task queue" : 'The provider did not answer in time';
-    return { class: 'Transient', message };
+    return { class: 'Transient', message, attempt: UNKNOWN_ATTEMPT };
   }
   if (cause instanceof ApplicationFailure) {
     const known = PROVIDER_ERROR_CLASSES.find((name) => name === cause.type);
-    const detail = (cause.details?.[0] ?? {}) as ProviderFailureDetail;
+    const detail = (cause.details?.[0] ?? { attempt: UNKNOWN_ATTEMPT }) as ProviderFailureDetail;
     if (known && known !== 'NotFound') return { class: known, message: cause.message, ...detail };
   }
-  return { class: 'Transient', message: cause?.message ?? error.message };
+  return { class: 'Transient', message: cause?.message ?? error.message, attempt: UNKNOWN_ATTEMPT };
 }

@@ -111,6 +111,12 @@ export function afterCreate(world: World<ObservedManaged>, instance: Instance): 
   return { report: { generation: proxy.generation, ...report, ...record }, next, memory: after };
 }
 
+/** The step when a create found that the world had changed: an attempt before the one that found it may have made something. */
+export function afterStaleCreate({ memory, timing }: World): Decision {
+  const next = { after: timing.backoffInitial, because: 'the Proxy changed meanwhile' };
+  return { next, memory: { ...memory, create: 'unknown' } };
+}
+
 /** The step after a successful delete: where nothing is left, there is nothing to wait for. */
 export function afterDelete(decision: Decision, outcome: 'gone' | 'deleting'): Decision {
   const polling = typeof decision.next === 'object' && decision.next.because === DELETION;
@@ -123,9 +129,9 @@ export function afterFailure(world: World<ObservedManaged>, failure: Failure, ac
   const failures = world.memory.failures + 1;
   const memory: Memory = { ...world.memory, failures };
   if (action === 'create') {
-    // A refusal made nothing, but an earlier create whose answer was lost may have.
-    const mayHave = failure.class === 'Transient' || mayHaveInstance(proxy, world.memory);
-    memory.create = mayHave ? 'unknown' : 'none';
+    // A refusal made nothing, but an earlier attempt or an earlier create whose answer was lost may have.
+    const refusal = failure.class !== 'Transient' && failure.attempt === 1;
+    memory.create = refusal && !mayHaveInstance(proxy, world.memory) ? 'none' : 'unknown';
   }
   const pause = backoff(world, failures);
   const say = (reason: string) => trouble(proxy, memory, reason, failure.message);
@@ -397,7 +403,11 @@ function unconfigured(
       `kubectl annotate proxy NAME ${ABANDON_ANNOTATION}=${instanceName}`
     : 'add it to the providers file, or make another Proxy';
   const list = known.length > 0 ? known.join(', ') : 'none';
-  return { class: 'Permanent', message: `Provider "${name}" is not configured (known: ${list}); ${remedy}` };
+  return {
+    class: 'Permanent',
+    message: `Provider "${name}" is not configured (known: ${list}); ${remedy}`,
+    attempt: 1,
+  };
 }
 
 function because(instance: Instance): string {

@@ -21,6 +21,7 @@ import {
   afterCreate,
   afterDelete,
   afterFailure,
+  afterStaleCreate,
   BLANK_MEMORY,
   type Decision,
   decide,
@@ -141,12 +142,11 @@ export async function proxy(ref: ProxyRef, carried: Carried = { memory: BLANK_ME
   }
 
   async function change(decision: Decision, world: World<ObservedManaged>): Promise<Decision> {
-    const { proxy: seen, timing } = world;
+    const { proxy: seen } = world;
     if (decision.action === 'delete') return afterDelete(decision, await deleteInstance(ref, seen));
     if ('cloudInitError' in seen.desired) return decision;
     const instance = await createInstance(ref, seen, seen.desired.hash);
-    if (instance) return afterCreate(world, instance);
-    return { next: { after: timing.backoffInitial, because: 'the Proxy changed meanwhile' }, memory: world.memory };
+    return instance ? afterCreate(world, instance) : afterStaleCreate(world);
   }
 
   async function publish(report: Report): Promise<void> {

@@ -9,7 +9,7 @@ const hash = fc.constantFrom('h0', 'h1', 'h2');
 const state = fc.constantFrom('Provisioning', 'Running', 'Stopped') as fc.Arbitrary<
   'Provisioning' | 'Running' | 'Stopped'
 >;
-const fault = fc.constantFrom<CallFault>('Transient', 'lost', 'Permanent', 'QuotaExceeded', 'RateLimited');
+const fault = fc.constantFrom<CallFault>('Transient', 'lost', 'lost', 'Permanent', 'QuotaExceeded', 'RateLimited');
 
 const happening: fc.Arbitrary<Happening> = fc.oneof(
   { weight: 3, arbitrary: hash.map((value): Happening => ({ what: 'edit', hash: value })) },
@@ -28,7 +28,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     arbitrary: fc.record({
       what: fc.constant('faults' as const),
       call: fc.constantFrom('create' as const, 'create' as const, 'get' as const, 'delete' as const),
-      faults: fc.array(fault, { minLength: 1, maxLength: 3 }),
+      faults: fc.array(fault, { minLength: 1, maxLength: 6 }),
     }),
   },
   { weight: 1, arbitrary: fc.constant<Happening>({ what: 'annotation removed' }) },

@@ -6,6 +6,7 @@ import {
   afterCreate,
   afterDelete,
   afterFailure,
+  afterStaleCreate,
   BLANK_MEMORY,
   type Decision,
   decide,
@@ -89,7 +90,7 @@ function world(proxy: ObservedManaged, look?: Look, memory: Partial<Memory> = {}
 const found = (changes: Partial<Instance> = {}): Look => ({ found: instance(changes) });
 const ABSENT: Look = { absent: true };
 const failed = (error: Failure['class'], more: Partial<Failure> = {}): Look => ({
-  failed: { class: error, message: `the provider says ${error}`, ...more },
+  failed: { class: error, message: `the provider says ${error}`, attempt: 1, ...more },
 });
 
 /** What a decision comes down to, in one line. */
@@ -404,6 +405,7 @@ describe("an error's class alone decides", () => {
   const failure = (error: Failure['class'], retryAfterMillis?: number): Failure => ({
     class: error,
     message: 'the words of the provider',
+    attempt: 1,
     ...(retryAfterMillis !== undefined && { retryAfterMillis }),
   });
 
@@ -428,6 +430,16 @@ describe("an error's class alone decides", () => {
     );
     expect(gist(decision)).toBe('- Unknown/QuotaExceeded quota 300000');
     expect(decision.memory.create).toBe('unknown');
+  });
+
+  it('nor does a refusal at a later attempt, when the answer to the first was lost', () => {
+    const refusal = { ...failure('QuotaExceeded'), attempt: 2 };
+    const decision = afterFailure(world(managed(), undefined, { create: 'none' }), refusal, 'create');
+    expect(decision.memory.create).toBe('unknown');
+  });
+
+  it('nor does an attempt that finds the Proxy changed', () => {
+    expect(afterStaleCreate(world(managed(), undefined, { create: 'none' })).memory.create).toBe('unknown');
   });
 
   it('and the status says so to a workflow that is new to the CR', () => {

@@ -17,6 +17,8 @@ import {
 } from '../../workflows/decide.ts';
 
 const MINUTE = 60_000;
+/** As in workflows/calls.ts. */
+const QUICK_ATTEMPTS = 3;
 const TIMING: Timing = {
   provisioningPoll: 5_000,
   deletionPoll: 5_000,
@@ -225,12 +227,20 @@ export class Simulation {
     };
   }
 
-  /** The provider call's work, unless the next fault forbids it; `lost` does it and loses the answer. */
+  /** A provider call as an activity makes it: what is not an answer is quickly tried again. */
   private call<T>(call: Call, work: () => T): { answer: T } | { failure: Failure } {
+    for (let attempt = 1; ; attempt += 1) {
+      const result = this.attempt(call, work, attempt);
+      if ('answer' in result || result.failure.class !== 'Transient' || attempt === QUICK_ATTEMPTS) return result;
+    }
+  }
+
+  /** The call's work, unless the next fault forbids it; `lost` does it and loses the answer. */
+  private attempt<T>(call: Call, work: () => T, attempt: number): { answer: T } | { failure: Failure } {
     const fault = this.faults[call].shift();
-    if (fault && fault !== 'lost') return { failure: { class: fault, message: `the provider says ${fault}` } };
+    if (fault && fault !== 'lost') return { failure: { class: fault, message: `the provider says ${fault}`, attempt } };
     const answer = work();
-    return fault ? { failure: { class: 'Transient', message: 'the answer was lost' } } : { answer };
+    return fault ? { failure: { class: 'Transient', message: 'the answer was lost', attempt } } : { answer };
   }
 
   private look(): Look {
