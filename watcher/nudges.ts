@@ -41,18 +41,25 @@ const RETRY_MAX_MILLIS = 10_000;
  */
 export function createNudges({ client, taskQueue, warn }: NudgesOptions): Nudges {
   const waiting = new Map<string, Waiting>();
+  const inFlight = new Set<string>();
   const limit = pLimit(CONCURRENCY);
   let stopped = false;
+
+  const queue = (id: string) => void limit(() => deliver(id));
 
   async function deliver(id: string): Promise<void> {
     const job = waiting.get(id);
     if (!job || stopped) return;
-    // Taken out before the call: a change that comes during it needs a nudge of its own.
+    // Taken out before the call: a change that comes during it needs a nudge of its own, after this one.
     waiting.delete(id);
+    inFlight.add(id);
     try {
       await client.withDeadline(Date.now() + CALL_MILLIS, () => send(id, job));
+      if (waiting.has(id)) queue(id);
     } catch (error) {
       retry(id, job, error);
+    } finally {
+      inFlight.delete(id);
     }
   }
 
@@ -77,24 +84,26 @@ export function createNudges({ client, taskQueue, warn }: NudgesOptions): Nudges
   }
 
   function retry(id: string, job: Waiting, error: unknown): void {
-    if (stopped || waiting.has(id)) return;
+    if (stopped) return;
     const failures = job.failures + 1;
     const pause = Math.min(RETRY_MAX_MILLIS, RETRY_MILLIS * 2 ** (failures - 1));
     warn(`Could not nudge ${id}; trying again in ${pause} ms`, error);
-    const again: Waiting = { ...job, failures };
-    again.timer = setTimeout(() => void limit(() => deliver(id)), pause);
-    waiting.set(id, again);
+    const { proxy, start } = waiting.get(id) ?? job;
+    const timer = setTimeout(queue, pause, id);
+    waiting.set(id, { proxy, start: start || job.start, failures, timer });
   }
 
   return {
     nudge(proxy, { start }) {
+      if (stopped) return;
       const id = proxyWorkflowID(refOf(proxy));
       const known = waiting.get(id);
       waiting.set(id, { ...(known ?? { failures: 0 }), proxy, start: start || (known?.start ?? false) });
-      if (!known && !stopped) void limit(() => deliver(id));
+      // One that is known is queued or has a timer; what comes during a call is queued after it.
+      if (!known && !inFlight.has(id)) queue(id);
     },
     get pending() {
-      return waiting.size;
+      return new Set([...waiting.keys(), ...inFlight]).size;
     },
     stop() {
       stopped = true;

@@ -1,13 +1,12 @@
-import { CustomObjectsApi, type KubeConfig } from '@kubernetes/client-node';
+import type { KubeConfig } from '@kubernetes/client-node';
 import { GROUP, PROXIES, type Proxy, VERSION } from '../model/proxy.ts';
 import type { ProxyView } from '../model/proxy-view.ts';
-import { type ListPage, type ListWatch, startListWatch } from './list-watch.ts';
+import { type ListWatch, type Patience, startListWatch } from './list-watch.ts';
 
-export interface CacheOptions {
+export interface CacheOptions extends Patience {
   kubeConfig: KubeConfig;
   /** Undefined: all namespaces. */
   namespace?: string;
-  relistMillis: number;
   warn(message: string, error: unknown): void;
 }
 
@@ -16,8 +15,8 @@ export interface ProxyCache extends ProxyView, ListWatch {}
 type Listener = Parameters<ProxyView['subscribe']>[0];
 
 /** All Proxies, in memory, as the API server last told. Subscribers hear of a change after the cache has it. */
-export function startProxyCache({ kubeConfig, namespace, relistMillis, warn }: CacheOptions): ProxyCache {
-  const api = kubeConfig.makeApiClient(CustomObjectsApi);
+export function startProxyCache({ namespace, ...options }: CacheOptions): ProxyCache {
+  const { warn } = options;
   const proxies = new Map<string, Proxy>();
   const listeners = new Set<Listener>();
   let synced = false;
@@ -43,18 +42,10 @@ export function startProxyCache({ kubeConfig, namespace, relistMillis, warn }: C
     if (proxies.delete(proxy.metadata.uid)) emit(proxy, 'removed');
   }
 
-  const coordinates = { group: GROUP, version: VERSION, plural: PROXIES };
   const listWatch = startListWatch<Proxy>({
-    kubeConfig,
+    ...options,
     what: 'Proxies',
     path: `/apis/${GROUP}/${VERSION}/${namespace ? `namespaces/${namespace}/` : ''}${PROXIES}`,
-    async list({ limit, continueToken }) {
-      const query = { ...coordinates, limit, ...(continueToken && { _continue: continueToken }) };
-      const page = namespace
-        ? await api.listNamespacedCustomObject({ ...query, namespace })
-        : await api.listClusterCustomObject(query);
-      return page as ListPage<Proxy>;
-    },
     onList(items) {
       const listed = new Set(items.map(({ metadata }) => metadata.uid));
       for (const [uid, proxy] of proxies) if (!listed.has(uid)) remove(proxy);
@@ -63,8 +54,6 @@ export function startProxyCache({ kubeConfig, namespace, relistMillis, warn }: C
       for (const proxy of items) put(proxy);
     },
     onEvent: (type, proxy) => (type === 'DELETED' ? remove(proxy) : put(proxy)),
-    relistMillis,
-    warn,
   });
 
   return {

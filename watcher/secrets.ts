@@ -1,6 +1,6 @@
-import { CoreV1Api, type V1Secret } from '@kubernetes/client-node';
+import type { V1Secret } from '@kubernetes/client-node';
 import { CREDENTIALS_LABEL, isExternal, type Proxy } from '../model/proxy.ts';
-import { type Listed, type ListPage, type ListWatch, startListWatch } from './list-watch.ts';
+import { type Listed, type ListWatch, startListWatch } from './list-watch.ts';
 import type { CacheOptions } from './proxy-cache.ts';
 
 type LabelledSecret = V1Secret & Listed;
@@ -13,43 +13,36 @@ interface SecretWatch extends CacheOptions {
 }
 
 /** Reports each change of the labelled Secrets once. Keeps their versions, never their content. */
-export function startSecretWatch({
-  kubeConfig,
-  namespace,
-  relistMillis,
-  warn,
-  label,
-  onChange,
-}: SecretWatch): ListWatch {
-  const api = kubeConfig.makeApiClient(CoreV1Api);
+export function startSecretWatch({ namespace, label, onChange, ...options }: SecretWatch): ListWatch {
+  const { warn } = options;
   const versions = new Map<string, string>();
-  const labelSelector = `${label}=true`;
+
+  function report(namespace: string, name: string, secret?: LabelledSecret): void {
+    try {
+      onChange(namespace, name, secret);
+    } catch (error) {
+      warn(`A handler failed on Secret ${namespace}/${name}`, error);
+    }
+  }
 
   function put(secret: LabelledSecret): void {
     const { namespace, name, resourceVersion } = secret.metadata;
     const key = `${namespace}/${name}`;
     if (versions.get(key) === resourceVersion) return;
     versions.set(key, resourceVersion);
-    onChange(namespace, name, secret);
+    report(namespace, name, secret);
   }
 
   function remove(key: string): void {
     const [namespace = '', name = ''] = key.split('/');
-    if (versions.delete(key)) onChange(namespace, name, undefined);
+    if (versions.delete(key)) report(namespace, name);
   }
 
   return startListWatch<LabelledSecret>({
-    kubeConfig,
+    ...options,
     what: `Secrets labelled ${label}`,
     path: `/api/v1/${namespace ? `namespaces/${namespace}/` : ''}secrets`,
-    labelSelector,
-    async list({ limit, continueToken }) {
-      const query = { limit, labelSelector, ...(continueToken && { _continue: continueToken }) };
-      const page = namespace
-        ? await api.listNamespacedSecret({ ...query, namespace })
-        : await api.listSecretForAllNamespaces(query);
-      return page as unknown as ListPage<LabelledSecret>;
-    },
+    labelSelector: `${label}=true`,
     onList(items) {
       const listed = new Set(items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
       for (const key of [...versions.keys()]) if (!listed.has(key)) remove(key);
@@ -57,8 +50,6 @@ export function startSecretWatch({
     },
     onEvent: (type, secret) =>
       type === 'DELETED' ? remove(`${secret.metadata.namespace}/${secret.metadata.name}`) : put(secret),
-    relistMillis,
-    warn,
   });
 }
 
