@@ -1,8 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiException, CustomObjectsApi, KubeConfig } from '@kubernetes/client-node';
 import { GROUP, PROXIES, VERSION } from '../model/proxy.ts';
 import { StartError } from './start-error.ts';
 
 const ANSWER_MILLIS = 10_000;
+const BUSY_TRIES = 20;
+const BUSY_MILLIS = 250;
 
 /** Credentials as kubectl finds them: KUBECONFIG, the user's file, or the pod's service account. */
 export async function connectKubernetes(namespace: string): Promise<KubeConfig> {
@@ -25,13 +28,18 @@ async function probeServer(kubeConfig: KubeConfig, server: string, namespace: st
   const late = new Promise<never>((_, reject) => {
     setTimeout(() => reject(new Error(`no answer within ${ANSWER_MILLIS / 1000} s`)), ANSWER_MILLIS).unref();
   });
-  try {
-    await Promise.race([
-      namespace ? api.listNamespacedCustomObject({ ...query, namespace }) : api.listClusterCustomObject(query),
-      late,
-    ]);
-  } catch (error) {
-    throw new StartError(explain(error, server));
+  const list = () =>
+    namespace ? api.listNamespacedCustomObject({ ...query, namespace }) : api.listClusterCustomObject(query);
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await Promise.race([list(), late]);
+      return;
+    } catch (error) {
+      // A server that is still starting, or has just been given the CRD, says so: it is there, and soon answers.
+      const busy = error instanceof ApiException && (error.code === 429 || error.code === 503);
+      if (!busy || tries === BUSY_TRIES) throw new StartError(explain(error, server));
+      await sleep(BUSY_MILLIS);
+    }
   }
 }
 

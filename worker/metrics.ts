@@ -1,11 +1,7 @@
-import { createServer } from 'node:http';
 import { Counter, collectDefaultMetrics, Gauge, Registry, Summary } from 'prom-client';
-import { request } from 'undici';
 import type { ProbeMetrics } from '../activities/probe-loop.ts';
 import type { CountProviderCall } from '../activities/providers/metered.ts';
 import type { Phase, Proxy } from '../model/proxy.ts';
-import type { ListenAddress } from './settings.ts';
-import { StartError } from './start-error.ts';
 
 const PHASES: Phase[] = [
   'Pending',
@@ -109,7 +105,11 @@ export function createMetrics(): Metrics {
           labelNames: ['resource'],
           registers,
           collect() {
-            for (const [source, read] of ageSources) this.set({ resource: source }, (Date.now() - read()[at]) / 1000);
+            for (const [resource, read] of ageSources) {
+              const since = read()[at];
+              // Before the first list there is no age to tell.
+              if (since > 0) this.set({ resource }, (Date.now() - since) / 1000);
+            }
           },
         });
       gauge('watch_age_seconds', 'Time since the last event or bookmark of a watch', 'heardAt');
@@ -126,51 +126,4 @@ export function createMetrics(): Metrics {
       });
     },
   };
-}
-
-export interface MetricsServer {
-  close(): Promise<void>;
-}
-
-/** Serves our registry and, where a worker runs, the Temporal SDK's own metrics below it. */
-export async function serveMetrics(
-  registry: Registry,
-  { hostname, port }: ListenAddress,
-  sdkMetricsUrl: string | undefined,
-): Promise<MetricsServer> {
-  const server = createServer(async (incoming, response) => {
-    if (incoming.url?.split('?')[0] !== '/metrics') {
-      response.writeHead(404, { 'content-type': 'text/plain' }).end('Metrics are at /metrics\n');
-      return;
-    }
-    try {
-      const text = `${await registry.metrics()}\n${sdkMetricsUrl ? await sdkMetrics(sdkMetricsUrl) : ''}`;
-      response.writeHead(200, { 'content-type': registry.contentType }).end(text);
-    } catch (error) {
-      response.writeHead(500, { 'content-type': 'text/plain' }).end(`${(error as Error).message}\n`);
-    }
-  });
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject);
-  server.listen(port, hostname, resolve);
-  await promise.catch((error: NodeJS.ErrnoException) => {
-    const taken = error.code === 'EADDRINUSE' ? 'the address is taken' : error.message;
-    throw new StartError(`Can't serve metrics at ${hostname}:${port}: ${taken}; choose another with --metrics-address`);
-  });
-  return {
-    async close() {
-      server.closeAllConnections();
-      await new Promise((done) => server.close(done));
-    },
-  };
-}
-
-/** A scrape is worth having without these: they are missing only while the SDK starts or stops. */
-async function sdkMetrics(url: string): Promise<string> {
-  try {
-    const { body } = await request(url, { signal: AbortSignal.timeout(2_000) });
-    return await body.text();
-  } catch {
-    return '';
-  }
 }

@@ -4,9 +4,10 @@ import { startCredentialsCache } from '../watcher/secrets.ts';
 import { startWatcher } from '../watcher/watcher.ts';
 import { connectKubernetes } from './kubernetes-connection.ts';
 import { startLeaseService } from './lease-service.ts';
-import { createMetrics, serveMetrics } from './metrics.ts';
+import { createMetrics } from './metrics.ts';
 import { readProvidersFile } from './providers.ts';
 import type { Role, Settings } from './settings.ts';
+import { startStatusServer } from './status-server.ts';
 import { connectTemporal } from './temporal-connection.ts';
 import { installTemporalRuntime } from './temporal-runtime.ts';
 import { type Seams, startWorkerService } from './worker-service.ts';
@@ -33,7 +34,8 @@ export async function run(settings: Settings, logger: Logger, version: string, s
     const providerConfigs = plays('worker') ? readProvidersFile(settings.providersConfig) : [];
     const metrics = createMetrics();
     const sdkMetrics = plays('worker') ? await installTemporalRuntime(logger) : undefined;
-    stack.adopt(await serveMetrics(metrics.registry, settings.metricsAddress, sdkMetrics), (server) => server.close());
+    const status = await startStatusServer(metrics.registry, settings.metricsAddress, sdkMetrics);
+    stack.adopt(status, () => status.close());
 
     const { namespace, watchRelist: relistMillis } = settings;
     const kubeConfig = await connectKubernetes(namespace);
@@ -72,7 +74,14 @@ export async function run(settings: Settings, logger: Logger, version: string, s
       metrics.watchAges('cloud-init secrets', () => watcher.secrets);
       metrics.watchNudges(() => watcher.pending);
     }
-    return { failed, stop: () => stack.disposeAsync() };
+    status.setReady(true);
+    return {
+      failed,
+      stop() {
+        status.setReady(false);
+        return stack.disposeAsync();
+      },
+    };
   } catch (error) {
     await stack.disposeAsync();
     throw error;

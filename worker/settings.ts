@@ -67,7 +67,7 @@ const SETTINGS = {
   backoffMax: duration('BACKOFF_MAX', '5m', 'Longest wait after an error'),
   proxyResync: duration('PROXY_RESYNC', '6h', 'Each Proxy is looked at this often, whatever happens'),
   watchResync: duration('WATCH_RESYNC', '1m', 'Between two comparisons of Proxies with running workflows'),
-  watchRelist: duration('WATCH_RELIST', '5m', 'Between two full lists of what is watched'),
+  watchRelist: duration('WATCH_RELIST', '5m', 'Between two full lists of what is watched', '1s'),
   cachedWorkflows: count('CACHED_WORKFLOWS', '1000', 'Workflows kept in memory, about 400 KB each'),
   logLevel: choice(
     'LOG_LEVEL',
@@ -189,14 +189,15 @@ function choice<const T extends readonly string[]>(
 }
 
 /** Milliseconds, from text like `500ms`, `30s`, `5m` or `6h`. */
-function duration(env: string, fallback: string, help: string): Setting<number> {
+function duration(env: string, fallback: string, help: string, least: StringValue = '1ms'): Setting<number> {
   return {
     env,
     fallback,
     help,
     parse(given) {
       const millis = /^\d+(\.\d+)?\s*[a-z]+$/i.test(given) ? ms(given as StringValue) : undefined;
-      if (millis === undefined || !(millis > 0)) throw new Error('expected a duration such as 500ms, 30s, 5m or 6h');
+      if (millis === undefined) throw new Error('expected a duration such as 500ms, 30s, 5m or 6h');
+      if (millis < ms(least)) throw new Error(`expected at least ${least}`);
       return millis;
     },
   };

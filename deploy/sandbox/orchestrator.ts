@@ -28,7 +28,7 @@ export interface OrchestratorCommand {
 
 export const orchestratorName = 'orchestrator';
 
-/** Starts the orchestrator; ready means that its lease API and its metrics answer. */
+/** Starts the orchestrator; ready means that it says so itself. */
 export function startOrchestrator(
   options: Omit<PartOptions, 'binary' | 'dir'> & { logFile: string; run: OrchestratorCommand; squid: string },
   settings: OrchestratorSettings,
@@ -55,9 +55,7 @@ export function startOrchestrator(
       ...(settings.discoveryToken ? { DISCOVERY_TOKEN: settings.discoveryToken } : {}),
     },
     logFile,
-    ready: async (abort) =>
-      (await answers(`http://${settings.leaseApiAddress}/healthz`, abort)) &&
-      (await answers(`http://${settings.metricsAddress}/metrics`, abort)),
+    ready: (abort) => answers(`http://${settings.metricsAddress}/readyz`, abort),
     // The orchestrator gives itself 30 s, then says what hung.
     stopGraceMs: 32_000,
     recordDir,

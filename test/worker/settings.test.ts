@@ -30,6 +30,8 @@ describe('readSettings', () => {
     [['--probe-shards', '0'], '--probe-shards: expected a whole number from 1'],
     [['--quota-retry', '5'], '--quota-retry: expected a duration such as 500ms'],
     [['--quota-retry', '-5s'], 'ambiguous'],
+    [['--quota-retry', '0s'], '--quota-retry: expected at least 1ms'],
+    [['--watch-relist', '10ms'], '--watch-relist: expected at least 1s'],
     [['--lease-api-address', 'localhost'], '--lease-api-address: expected HOST:PORT'],
     [['--lease-api-address', ':70000'], '--lease-api-address: expected HOST:PORT'],
     [['--probe-url', 'ftp://x/'], '--probe-url: expected an http or https URL'],
