@@ -1,8 +1,9 @@
-import { ApplicationFailure, activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
+import { ApplicationFailure, activityInfo, cancellationSignal } from '@temporalio/activity';
 import { type Instance, type InstanceRef, ProviderError, type ProviderErrorClass } from '../model/instance.ts';
 import { FINALIZER, isExternal, type ProxyRef, portOf } from '../model/proxy.ts';
 import { instanceName, specHash } from '../model/spec-hash.ts';
 import { CloudInitError, resolveCloudInit } from './cloud-init.ts';
+import { whileAlive } from './heartbeats.ts';
 import type { Kubernetes } from './kubernetes.ts';
 import type { Provider } from './providers/contract.ts';
 
@@ -29,7 +30,7 @@ export function createInstances({ kubernetes, provider }: InstancesDeps) {
   /** The instance, or undefined where it is certain that there is none. */
   async function getInstance({ provider: name, instance }: InstanceCall): Promise<Instance | undefined> {
     try {
-      return await classified(() => alive(provider(name).get(instance, cancellationSignal())));
+      return await classified(() => whileAlive(provider(name).get(instance, cancellationSignal())));
     } catch (error) {
       if (error instanceof ApplicationFailure && error.type === ('NotFound' satisfies ProviderErrorClass))
         return undefined;
@@ -38,7 +39,7 @@ export function createInstances({ kubernetes, provider }: InstancesDeps) {
   }
 
   const deleteInstance = ({ provider: name, instance }: InstanceCall): Promise<'gone' | 'deleting'> =>
-    classified(() => alive(provider(name).delete(instance, cancellationSignal())));
+    classified(() => whileAlive(provider(name).delete(instance, cancellationSignal())));
 
   /**
    * Makes the instance that was decided on: of this very Proxy, from this very hash. Resolves the cloud-init here, so
@@ -63,7 +64,7 @@ export function createInstances({ kubernetes, provider }: InstancesDeps) {
       specHash: hash,
       ...(cloudInit !== undefined && { cloudInit }),
     };
-    return await classified(() => alive(provider(spec.provider).create(request, cancellationSignal())));
+    return await classified(() => whileAlive(provider(spec.provider).create(request, cancellationSignal())));
   }
 
   return { getInstance, createInstance, deleteInstance };
@@ -74,31 +75,6 @@ const CHANGED = Symbol('the cloud-init is no longer what it was');
 function forgiveCloudInit(error: unknown): typeof CHANGED {
   if (error instanceof CloudInitError) return CHANGED;
   throw error;
-}
-
-/** How long a cancelled call may take to notice. */
-const ABANDON_MILLIS = 5_000;
-
-/**
- * Heartbeats while a call is under way, so that a cancellation reaches it and a dead worker is noticed. A call that ignores
- * its cancellation is no longer waited for: it must not hold up a shutdown, and another attempt makes up for it.
- */
-async function alive<T>(call: Promise<T>): Promise<T> {
-  const signal = cancellationSignal();
-  const timer = setInterval(() => heartbeat(), (activityInfo().heartbeatTimeoutMs ?? 10_000) / 3);
-  const { promise: abandoned, reject: abandon } = Promise.withResolvers<never>();
-  let patience: NodeJS.Timeout | undefined;
-  const onCancelled = () => {
-    patience = setTimeout(() => abandon(signal.reason), ABANDON_MILLIS);
-  };
-  signal.addEventListener('abort', onCancelled, { once: true });
-  try {
-    return await Promise.race([call, abandoned]);
-  } finally {
-    signal.removeEventListener('abort', onCancelled);
-    clearTimeout(patience);
-    clearInterval(timer);
-  }
 }
 
 async function classified<T>(call: () => Promise<T>): Promise<T> {

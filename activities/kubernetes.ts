@@ -8,6 +8,7 @@ import {
   PatchStrategy,
   type V1Secret,
 } from '@kubernetes/client-node';
+import { PROVIDER_HEALTHS, type ProviderHealth, type ProviderHealthStatus } from '../model/provider-health.ts';
 import { GROUP, PROXIES, type Proxy, type ProxyRef, VERSION } from '../model/proxy.ts';
 
 /** A call that hangs on a half-open connection must end well before its activity's own timeout. */
@@ -28,6 +29,25 @@ export interface Kubernetes {
   patchProxyStatus(ref: ProxyRef, patch: object): Promise<Proxy | undefined>;
   readSecret(namespace: string, name: string): Promise<V1Secret | undefined>;
   createEvent(ref: ProxyRef, event: KubernetesEvent): Promise<void>;
+  /** All Proxies of the namespace, or of all namespaces, straight from the server, page by page. */
+  listProxies(namespace: string | undefined): Promise<AllProxies>;
+  readProviderHealth(name: string): Promise<ProviderHealth | undefined>;
+  /** Makes the object where there is none. */
+  writeProviderHealth(name: string, status: ProviderHealthStatus): Promise<void>;
+}
+
+/** Proxies as one read found them; `complete` is false when a page is missing. */
+export interface AllProxies {
+  proxies: Proxy[];
+  complete: boolean;
+}
+
+const PAGE_SIZE = 500;
+const HEALTHS = { group: GROUP, version: VERSION, plural: PROVIDER_HEALTHS };
+
+interface ProxyPage {
+  items: Proxy[];
+  metadata: { continue?: string };
 }
 
 export const isConflict = (error: unknown): boolean => error instanceof ApiException && error.code === 409;
@@ -42,6 +62,19 @@ export function createKubernetes(kubeConfig: KubeConfig): Kubernetes {
     namespace,
     name,
   });
+
+  async function pageOfProxies(namespace: string | undefined, next: string | undefined): Promise<ProxyPage> {
+    const query = {
+      group: GROUP,
+      version: VERSION,
+      plural: PROXIES,
+      limit: PAGE_SIZE,
+      ...(next && { _continue: next }),
+    };
+    return namespace
+      ? await objects.listNamespacedCustomObject({ ...query, namespace }, requestOptions())
+      : await objects.listClusterCustomObject(query, requestOptions());
+  }
 
   return {
     async readProxy(ref) {
@@ -77,6 +110,34 @@ export function createKubernetes(kubeConfig: KubeConfig): Kubernetes {
         count: 1,
       };
       await core.createNamespacedEvent({ namespace, body }, requestOptions());
+    },
+    async listProxies(namespace) {
+      const proxies: Proxy[] = [];
+      let next: string | undefined;
+      do {
+        const page = await pageOfProxies(namespace, next).catch((error: unknown) => {
+          // Without its first page a list is no list; later on, what is there may be worth something to the caller.
+          if (next === undefined) throw readable(error);
+        });
+        if (!page) return { proxies, complete: false };
+        proxies.push(...page.items);
+        next = page.metadata.continue || undefined;
+      } while (next !== undefined);
+      return { proxies, complete: true };
+    },
+    readProviderHealth: (name) => orMissing(objects.getClusterCustomObject({ ...HEALTHS, name }, requestOptions())),
+    async writeProviderHealth(name, status) {
+      const patch = () =>
+        orMissing(
+          objects.patchClusterCustomObjectStatus(
+            { ...HEALTHS, name, body: { status } },
+            requestOptions(PatchStrategy.MergePatch),
+          ),
+        );
+      if (await patch()) return;
+      const body = { apiVersion: `${GROUP}/${VERSION}`, kind: 'ProviderHealth', metadata: { name } };
+      await objects.createClusterCustomObject({ ...HEALTHS, body }, requestOptions());
+      await patch();
     },
   };
 }

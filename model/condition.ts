@@ -1,6 +1,6 @@
 /** A condition in the standard metav1 shape. `lastTransitionTime` is RFC 3339 with seconds. */
-export interface Condition {
-  type: ConditionType;
+export interface Condition<Type extends string = ConditionType> {
+  type: Type;
   status: ConditionStatus;
   reason: string;
   message: string;
@@ -39,23 +39,25 @@ export const HealthyReason = {
   NotProbed: 'NotProbed',
 } as const;
 
-export const conditionOf = (conditions: readonly Condition[] | undefined, type: ConditionType): Condition | undefined =>
-  conditions?.find((condition) => condition.type === type);
+export const conditionOf = <Type extends string>(
+  conditions: readonly Condition<Type>[] | undefined,
+  type: Type,
+): Condition<Type> | undefined => conditions?.find((condition) => condition.type === type);
 
 /** RFC 3339 in whole seconds, as metav1.Time is written. */
 export const metaTime = (millis: number): string => `${new Date(millis).toISOString().slice(0, 19)}Z`;
 
 /** The list with one condition stated anew; the transition time moves only when the status does. */
-export function withCondition(
-  conditions: readonly Condition[] | undefined,
-  type: ConditionType,
+export function withCondition<Type extends string = ConditionType>(
+  conditions: readonly Condition<Type>[] | undefined,
+  type: Type,
   statement: Statement,
   observedGeneration: number,
   now: number,
-): Condition[] {
+): Condition<Type>[] {
   const before = conditionOf(conditions, type);
   const lastTransitionTime = before?.status === statement.status ? before.lastTransitionTime : metaTime(now);
-  const stated: Condition = { type, ...statement, observedGeneration, lastTransitionTime };
+  const stated: Condition<Type> = { type, ...statement, observedGeneration, lastTransitionTime };
   const others = (conditions ?? []).filter((condition) => condition.type !== type);
   return [...others, stated].sort((a, b) => (a.type < b.type ? 1 : -1));
 }

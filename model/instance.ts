@@ -31,6 +31,11 @@ export interface InstanceRef {
   uid: string;
   providerID?: string;
   placement?: Placement;
+  /**
+   * What the caller wants it to be made from; left out where it wants it gone. Where creates are accepted first and fail
+   * later, a `get` answers with the failure of a create from this very hash, for a while, instead of `NotFound`.
+   */
+  specHash?: string;
 }
 
 /** Everything an instance is made from. `cloudInit` is the resolved text and may be secret. */
@@ -44,6 +49,8 @@ export interface InstanceRequest {
   port: number;
   cloudInit?: string;
   specHash: string;
+  /** An earlier create may have made it, perhaps from another placement: it is looked for before one is made. */
+  mayExist?: boolean;
 }
 
 export interface InstanceList {

@@ -3,6 +3,8 @@ import type { ProxyRef } from './proxy.ts';
 /** Names by which the parts of the system reach each other's workflows; also what people type into the Temporal CLI. */
 export const PROXY_WORKFLOW = 'proxy';
 export const PROBES_WORKFLOW = 'probes';
+export const SWEEP_WORKFLOW = 'sweep';
+export const TRIM_LEASES_WORKFLOW = 'trimLeases';
 export const NUDGE = 'nudge';
 export const VERDICT = 'verdict';
 export const REPLACE = 'replace';
@@ -16,3 +18,6 @@ export const SEARCH_ATTRIBUTES = ['ProxyPhase', 'ProxyProvider', 'ProxyName', 'P
 
 /** Probes have a queue of their own, so that they never starve provider calls. */
 export const probesTaskQueue = (taskQueue: string): string => `${taskQueue}-probes`;
+
+/** Served by the process that holds the embedded lease store. */
+export const leasesTaskQueue = (taskQueue: string): string => `${taskQueue}-leases`;

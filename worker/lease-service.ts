@@ -19,10 +19,18 @@ export interface LeaseServiceDeps {
   metrics: Metrics;
   logger: Logger;
   version: string;
+  /** Whether a schedule of Temporal trims the store; else the service does it itself. */
+  trimmedBySchedule: boolean;
+}
+
+export interface LeaseService {
+  /** Removes ended leases and cooldowns that can't matter any more; how many there were. */
+  trim(): Promise<number>;
+  stop(): Promise<void>;
 }
 
 /** The lease API with the embedded store. Serves from memory: neither Temporal nor Kubernetes has to be there. */
-export async function startLeaseService(deps: LeaseServiceDeps): Promise<{ stop(): Promise<void> }> {
+export async function startLeaseService(deps: LeaseServiceDeps): Promise<LeaseService> {
   const { settings, cache, credentials, metrics, logger, version } = deps;
   const { leaseDb, leaseTtl, leaseMaxTtl, cooldownWindow, discoveryToken, leaseApiAddress } = settings;
   if (!discoveryToken)
@@ -30,9 +38,13 @@ export async function startLeaseService(deps: LeaseServiceDeps): Promise<{ stop(
 
   const store = openStore(leaseDb, cooldownWindow);
   metrics.watchLeases(() => countActiveLeases(cache, store));
-  const trimming = setInterval(() => {
-    store.trim().catch((error: unknown) => logger.warn({ err: error }, 'Trimming leases failed; trying again later'));
-  }, TRIM_MILLIS);
+  const trimming = deps.trimmedBySchedule
+    ? undefined
+    : setInterval(() => {
+        store
+          .trim()
+          .catch((error: unknown) => logger.warn({ err: error }, 'Trimming leases failed; trying again later'));
+      }, TRIM_MILLIS);
   const app = createLeaseApp({
     view: cache,
     store,
@@ -50,6 +62,7 @@ export async function startLeaseService(deps: LeaseServiceDeps): Promise<{ stop(
   try {
     const server = await startLeaseApi({ app, ...leaseApiAddress });
     return {
+      trim: () => store.trim(),
       async stop() {
         await server.close();
         await close();

@@ -19,6 +19,7 @@ export interface Metrics {
   probes: ProbeMetrics;
   countProviderCall: CountProviderCall;
   countLease(outcome: string): void;
+  countOrphans(provider: string, deleted: number, spared: number): void;
   /** Each is read at scrape time. */
   watchProxies(proxies: () => Iterable<Proxy>): void;
   watchLeases(active: () => Promise<number>): void;
@@ -57,6 +58,18 @@ export function createMetrics(): Metrics {
     labelNames: ['outcome'],
     registers,
   });
+  const orphansDeleted = new Counter({
+    name: 'proxy_operator_orphans_deleted_total',
+    help: 'Instances without a Proxy that sweeps have deleted',
+    labelNames: ['provider'],
+    registers,
+  });
+  const orphansSpared = new Gauge({
+    name: 'proxy_operator_orphans_spared',
+    help: 'Instances without a Proxy that the last sweep did not delete: a dry run, too many, or a second look that disagreed',
+    labelNames: ['provider'],
+    registers,
+  });
   const ageSources = new Map<string, () => { listedAt: number; heardAt: number }>();
 
   return {
@@ -72,6 +85,10 @@ export function createMetrics(): Metrics {
       },
     },
     countProviderCall: (provider, op, result) => providerRequests.inc({ provider, op, result }),
+    countOrphans(provider, deleted, spared) {
+      orphansDeleted.inc({ provider }, deleted);
+      orphansSpared.set({ provider }, spared);
+    },
     countLease: (outcome) => leaseRequests.inc({ outcome }),
     watchProxies(proxies) {
       new Gauge({

@@ -51,7 +51,12 @@ export async function run(settings: Settings, logger: Logger, version: string, s
     metrics.watchProxies(() => cache.all());
     metrics.watchAges('proxies', () => cache);
 
-    if (plays('api')) stopLater(await startLeaseService({ settings, cache, credentials, metrics, logger, version }));
+    const trimmedBySchedule = plays('api') && plays('worker');
+    const leases = plays('api')
+      ? stopLater(
+          await startLeaseService({ settings, cache, credentials, metrics, logger, version, trimmedBySchedule }),
+        )
+      : undefined;
     if (temporal && plays('worker')) {
       const service = await startWorkerService({
         settings,
@@ -62,6 +67,7 @@ export async function run(settings: Settings, logger: Logger, version: string, s
         credentials,
         metrics,
         logger,
+        ...(leases && { trimLeases: leases.trim }),
         ...(seams && { seams }),
       });
       stopLater(service);

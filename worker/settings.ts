@@ -11,6 +11,8 @@ interface Setting<T> {
   fallback?: string;
   /** What `--help` and the README say about it. */
   help: string;
+  /** A flag without a value; in the environment `true` or `false`. */
+  boolean?: true;
   /** Never a flag: command lines are there for everyone to read. */
   secret?: true;
   /** Throws an Error that says what is expected. */
@@ -68,6 +70,12 @@ const SETTINGS = {
   proxyResync: duration('PROXY_RESYNC', '6h', 'Each Proxy is looked at this often, whatever happens'),
   watchResync: duration('WATCH_RESYNC', '1m', 'Between two comparisons of Proxies with running workflows'),
   watchRelist: duration('WATCH_RELIST', '5m', 'Between two full lists of what is watched', '1s'),
+  sweepInterval: duration('SWEEP_INTERVAL', '10m', 'Between two sweeps of a provider for drift and orphans'),
+  driftInterval: duration('DRIFT_INTERVAL', '2m', 'Between two sweeps of a provider for drift alone'),
+  gcMinAge: duration('GC_MIN_AGE', '10m', 'Instances younger than this are never taken for orphans'),
+  gcMaxOrphans: count('GC_MAX_ORPHANS', '10', 'When a sweep finds more orphans than this, it deletes none and says so'),
+  gcDryRun: toggle('GC_DRY_RUN', 'Delete no orphans, only say which would be'),
+  gcAllowNamespaced: toggle('GC_ALLOW_NAMESPACED', 'Delete orphans although --namespace hides the Proxies of others'),
   cachedWorkflows: count('CACHED_WORKFLOWS', '1000', 'Workflows kept in memory, about 400 KB each'),
   logLevel: choice(
     'LOG_LEVEL',
@@ -96,7 +104,9 @@ const flagOf = (key: string): string => key.replace(/[A-Z]/g, (letter) => `-${le
 export function readSettings(args: string[], env: NodeJS.ProcessEnv): Settings | 'help' | 'version' {
   const entries = Object.entries(SETTINGS) as [keyof Settings, Setting<unknown>][];
   const options = Object.fromEntries(
-    entries.filter(([, { secret }]) => !secret).map(([key]) => [flagOf(key), { type: 'string' as const }]),
+    entries
+      .filter(([, { secret }]) => !secret)
+      .map(([key, { boolean }]) => [flagOf(key), { type: boolean ? ('boolean' as const) : ('string' as const) }]),
   );
   const values = parseFlags(args, options);
   if (values.help) return 'help';
@@ -106,11 +116,11 @@ export function readSettings(args: string[], env: NodeJS.ProcessEnv): Settings |
   const settings: Record<string, unknown> = {};
   for (const [key, setting] of entries) {
     const flag = values[flagOf(key)];
-    const given = typeof flag === 'string' ? flag : (env[setting.env] ?? setting.fallback);
+    const given = flag !== undefined ? String(flag) : (env[setting.env] ?? setting.fallback);
     try {
       settings[key] = given === undefined ? undefined : setting.parse(given);
     } catch (error) {
-      const source = typeof flag === 'string' ? `--${flagOf(key)}` : setting.env;
+      const source = flag !== undefined ? `--${flagOf(key)}` : setting.env;
       problems.push(
         `${source}: ${(error as Error).message}, got ${setting.secret ? 'something else' : JSON.stringify(given)}`,
       );
@@ -120,7 +130,7 @@ export function readSettings(args: string[], env: NodeJS.ProcessEnv): Settings |
   return settings as Settings;
 }
 
-function parseFlags(args: string[], options: Record<string, { type: 'string' }>) {
+function parseFlags(args: string[], options: Record<string, { type: 'string' | 'boolean' }>) {
   try {
     const flags = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'v' } } as const;
     return parseArgs({ args, options: { ...options, ...flags }, strict: true }).values as Record<
@@ -169,6 +179,19 @@ function list(env: string, fallback: string, help: string): Setting<string[]> {
       .map((item) => item.trim())
       .filter(Boolean);
   return { env, fallback, help, parse };
+}
+
+function toggle(env: string, help: string): Setting<boolean> {
+  return {
+    env,
+    fallback: 'false',
+    help,
+    boolean: true,
+    parse(given) {
+      if (given !== 'true' && given !== 'false') throw new Error('expected true or false');
+      return given === 'true';
+    },
+  };
 }
 
 function choice<const T extends readonly string[]>(

@@ -1,23 +1,22 @@
-import { readFileSync } from 'node:fs';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Logger } from 'pino';
-import { createKubernetesActivities, createProbeActivities, createProviderActivities } from '../activities/index.ts';
+import { createKubernetesActivities, createLeaseActivities, createProviderActivities } from '../activities/index.ts';
 import { createKubernetes, type Kubernetes } from '../activities/kubernetes.ts';
-import { createProbe } from '../activities/probe.ts';
 import type { Provider } from '../activities/providers/contract.ts';
 import type { ProviderConfig } from '../activities/providers/registry.ts';
 import type { Timing } from '../model/observation.ts';
-import { probesTaskQueue, proxyWorkflowID, VERDICT } from '../model/workflow-names.ts';
+import { leasesTaskQueue, probesTaskQueue } from '../model/workflow-names.ts';
 import type { ProxyCache } from '../watcher/proxy-cache.ts';
 import type { CredentialsCache } from '../watcher/secrets.ts';
 import type { Metrics } from './metrics.ts';
+import { probeActivities } from './probes.ts';
 import { openProviders } from './providers.ts';
 import type { Settings } from './settings.ts';
 import { StartError } from './start-error.ts';
+import { keepSchedules, sweepDeps } from './sweeps.ts';
 import type { Temporal } from './temporal-connection.ts';
 import { type QueueWork, startWorkers } from './workers.ts';
 
-const VERDICT_CALL_MILLIS = 10_000;
 /** For calls to Kubernetes and to providers: how many are under way at once, and how long a shutdown waits for them. */
 const CALLS = { slots: 100, grace: '10s' } as const;
 
@@ -36,6 +35,8 @@ export interface WorkerServiceDeps {
   credentials: CredentialsCache;
   metrics: Metrics;
   logger: Logger;
+  /** Trims the lease store of this process, where it has one. */
+  trimLeases?: () => Promise<number>;
   seams?: Seams;
 }
 
@@ -54,7 +55,8 @@ export async function startWorkerService(
     const kubernetes = seams?.kubernetes(real) ?? real;
     const provider = (name: string) => seams?.provider(providers.get(name)) ?? providers.get(name);
     const warn = (message: string, error: unknown) => logger.warn({ err: error }, message);
-    const providerActivities = createProviderActivities({ kubernetes, provider });
+    const sweeps = sweepDeps(deps, kubernetes);
+    const providerActivities = createProviderActivities({ kubernetes, provider, ...sweeps });
     const main = {
       ...createKubernetesActivities({
         kubernetes,
@@ -65,6 +67,7 @@ export async function startWorkerService(
       }),
       ...providerActivities,
     };
+    const leases = deps.trimLeases && createLeaseActivities(deps.trimLeases);
     const queues: QueueWork[] = [
       { taskQueue, activities: main, workflows: true, ...CALLS },
       // A shard never finishes by itself, and the sooner it is cancelled, the sooner its next worker has it.
@@ -78,15 +81,18 @@ export async function startWorkerService(
       ...providers.queues
         .filter((queue) => queue !== taskQueue)
         .map((queue) => ({ taskQueue: queue, activities: providerActivities, workflows: false, ...CALLS })),
+      ...(leases ? [{ taskQueue: leasesTaskQueue(taskQueue), activities: leases, workflows: false, ...CALLS }] : []),
     ].filter((work) => serves(work.taskQueue));
     if (queues.length === 0)
       throw new StartError(`None of the task queues ${serveQueues.join(', ')} exists; check --serve-queues`);
     const { cachedWorkflows: maxCachedWorkflows, deploymentName, deploymentBuildId: buildId } = settings;
     const version = buildId ? { deploymentName, buildId } : undefined;
     const workers = await startWorkers(temporal, queues, { maxCachedWorkflows, ...(version && { version }) });
+    const schedules = keepSchedules(deps, providers.route);
     return {
       failed: workers.failed,
       async stop() {
+        schedules.stop();
         await workers.stop();
         await providers.close();
       },
@@ -94,34 +100,6 @@ export async function startWorkerService(
   } catch (error) {
     await providers.close();
     throw error;
-  }
-}
-
-function probeActivities({ settings, temporal, cache, credentials, metrics, logger }: WorkerServiceDeps) {
-  const { probeUrl, probeCaFile, probeConcurrency } = settings;
-  if (!probeUrl)
-    throw new StartError('PROBE_URL is not set: say what probes shall fetch through Proxies without a spec.health.url');
-  return createProbeActivities({
-    view: cache,
-    probe: createProbe(probeCaFile ? readCa(probeCaFile) : undefined),
-    credentials: (proxy) => credentials.of(proxy),
-    defaultUrl: probeUrl,
-    concurrency: probeConcurrency,
-    metrics: metrics.probes,
-    report: (ref, verdict) =>
-      temporal.client.withDeadline(Date.now() + VERDICT_CALL_MILLIS, () =>
-        temporal.client.workflow.getHandle(proxyWorkflowID(ref)).signal(VERDICT, verdict),
-      ),
-    now: Date.now,
-    warn: (message, error) => logger.warn({ err: error }, message),
-  });
-}
-
-function readCa(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new StartError(`Can't read PROBE_CA_FILE ${path}: ${(error as Error).message}`);
   }
 }
 

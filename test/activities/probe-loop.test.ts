@@ -15,7 +15,7 @@ function proxy(
   const { healthy, incarnation = 1, deleting = false, up = true } = changes;
   const at = Date.now();
   const provisioned = { status: up ? ('True' as const) : ('False' as const), reason: 'Created', message: '' };
-  let conditions = withCondition(undefined, 'Provisioned', provisioned, 1, at);
+  let conditions: Condition[] = withCondition(undefined, 'Provisioned', provisioned, 1, at);
   if (healthy) conditions = withCondition(conditions, 'Healthy', { status: healthy, reason: 'x', message: '' }, 1, at);
   return {
     apiVersion: 'crawl.example.com/v1alpha1',
