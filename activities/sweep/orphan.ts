@@ -27,18 +27,22 @@ export interface SecondLook {
   proxies: ProxyList;
 }
 
-/** Spec §7, line by line: an instance is an orphan only when all of these hold. */
-export const FIRST_LOOK = {
+/** Spec §7, line by line: nothing is deleted unless all of these hold of what was seen, */
+export const WHOLE_VIEW = {
+  'the list of Proxies is complete': ({ proxies }: FirstLook) => proxies.complete,
+  "the provider's list is complete": ({ listed }: FirstLook) => listed.unreachable.length === 0,
+  'Proxies of all namespaces are seen': ({ blindToNamespaces }: FirstLook) => !blindToNamespaces,
+};
+
+/** all of these of the instance, */
+export const SUSPECT = {
   'it has our UID label': ({ uid }: Instance) => uid !== '',
   'it is older than the minimum age': ({ createdAt }: Instance, { now, minAgeMillis }: FirstLook) =>
     now - Date.parse(createdAt) >= minAgeMillis,
   'its UID matches no Proxy': ({ uid }: Instance, { proxies }: FirstLook) => !proxies.uids.has(uid),
-  'the list of Proxies is complete': (_: Instance, { proxies }: FirstLook) => proxies.complete,
-  "the provider's list is complete": (_: Instance, { listed }: FirstLook) => listed.unreachable.length === 0,
-  'all namespaces are seen': (_: Instance, { blindToNamespaces }: FirstLook) => !blindToNamespaces,
 };
 
-/** And the second witness, asked right before the deletion. */
+/** and all of these of a second look, right before the deletion. */
 export const SECOND_LOOK = {
   'a GET of the instance agrees': (first: Instance, { instance }: SecondLook) =>
     instance !== undefined && instance.uid === first.uid && instance.providerID === first.providerID,
@@ -46,8 +50,12 @@ export const SECOND_LOOK = {
     proxies.complete && !proxies.uids.has(uid),
 };
 
+/** Which condition of a whole view does not hold, if any. */
+export const whatIsNotSeen = (look: FirstLook): string | undefined =>
+  Object.entries(WHOLE_VIEW).find(([, holds]) => !holds(look))?.[0];
+
 export const isSuspect = (instance: Instance, look: FirstLook): boolean =>
-  Object.values(FIRST_LOOK).every((holds) => holds(instance, look));
+  Object.values(SUSPECT).every((holds) => holds(instance, look));
 
 export const isOrphan = (suspect: Instance, look: SecondLook): boolean =>
   Object.values(SECOND_LOOK).every((holds) => holds(suspect, look));

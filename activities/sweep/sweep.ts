@@ -6,7 +6,7 @@ import type { AllProxies } from '../kubernetes.ts';
 import type { Provider } from '../providers/contract.ts';
 import { drifted } from './drift.ts';
 import { hasRecovered, healthAfter, type OrphanOutcome, type SweepOutcome } from './health.ts';
-import { isOrphan, isSuspect, type ProxyList } from './orphan.ts';
+import { isOrphan, isSuspect, type ProxyList, whatIsNotSeen } from './orphan.ts';
 
 export interface SweepSettings {
   /** Instances younger than this are never orphans, in milliseconds. */
@@ -106,9 +106,10 @@ async function collectOrphans(
   const { settings } = deps;
   const { minAgeMillis, blindToNamespaces } = settings;
   const look = { listed, proxies: uidsOf(all), blindToNamespaces, minAgeMillis, now: deps.now() };
-  const suspects = listed.instances.filter((instance) => isSuspect(instance, look));
+  const notSeen = whatIsNotSeen(look);
+  const suspects = notSeen ? [] : listed.instances.filter((instance) => isSuspect(instance, look));
   const outcome: OrphanOutcome = { found: suspects.length, deleted: 0 };
-  const spared = whySpared(suspects.length, look, settings);
+  const spared = notSeen ? incomplete(notSeen) : whySpared(suspects.length, settings);
   if (spared) outcome.spared = spared;
   else for (const suspect of suspects) if (await remove(suspect)) outcome.deleted += 1;
   deps.countOrphans(name, outcome);
@@ -133,24 +134,18 @@ async function collectOrphans(
   }
 }
 
+const incomplete = (condition: string) => ({
+  reason: 'IncompleteView',
+  message: `Nothing is deleted, since this does not hold: ${condition}`,
+});
+
 /** Why none of the suspects may be deleted, where that is so. */
-function whySpared(
-  count: number,
-  look: { listed: InstanceList; proxies: ProxyList; blindToNamespaces: boolean },
-  { dryRun, maxOrphans }: SweepSettings,
-): OrphanOutcome['spared'] {
-  if (look.blindToNamespaces)
-    return {
-      reason: 'NamespaceRestricted',
-      message: 'Proxies of other namespaces can not be seen; nothing is deleted',
-    };
-  if (!look.proxies.complete || look.listed.unreachable.length > 0)
-    return { reason: 'IncompleteView', message: 'Not all Proxies or instances were seen; nothing is deleted' };
-  if (count > maxOrphans)
-    return {
-      reason: 'TooManyOrphans',
-      message: `${count} instances seem to be orphans, more than ${maxOrphans}; nothing is deleted. See whether they are, then raise --gc-max-orphans`,
-    };
+function whySpared(count: number, { dryRun, maxOrphans }: SweepSettings): OrphanOutcome['spared'] {
+  if (count > maxOrphans) {
+    const advice = 'see whether they are, then raise --gc-max-orphans';
+    const message = `${count} instances seem to be orphans, more than ${maxOrphans}; nothing is deleted: ${advice}`;
+    return { reason: 'TooManyOrphans', message };
+  }
   if (dryRun && count > 0)
     return { reason: 'DryRun', message: `${count} orphans would be deleted without --gc-dry-run` };
   return undefined;
