@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { conditionOf } from '../model/condition.ts';
+import { conditionOf, HealthyReason } from '../model/condition.ts';
 import { healthOf, type Proxy, probeSubject, refOf } from '../model/proxy.ts';
 import {
   countProbe,
@@ -40,7 +40,7 @@ interface Tracked {
   counters: ProbeCounters;
   timer?: NodeJS.Timeout;
   /** The last verdict sent for, and how often in a row. */
-  sent: { healthy?: boolean; times: number; at: number };
+  sent: { said?: string; times: number; at: number };
 }
 
 const RESEND_MILLIS = 5_000;
@@ -48,7 +48,7 @@ const RESEND_MAX_MILLIS = 10 * 60_000;
 
 /** Probes each Proxy it follows at its own interval. Holds no verdict of its own: those are in the status. */
 export function createProbeLoop(deps: ProbeShardDeps, resumed: Streaks): ProbeLoop {
-  const { view, probe, credentials, defaultUrl, concurrency, metrics, report, now, warn } = deps;
+  const { view, probe, breaker, credentials, defaultUrl, concurrency, metrics, report, now, warn } = deps;
   const tracked = new Map<string, Tracked>();
   const limit = pLimit(concurrency);
 
@@ -82,6 +82,7 @@ export function createProbeLoop(deps: ProbeShardDeps, resumed: Streaks): ProbeLo
     if (!known) return;
     clearTimeout(known.timer);
     tracked.delete(proxy.metadata.uid);
+    breaker.forget(proxy.metadata.uid);
     metrics.removed(labelOf(proxy));
   }
 
@@ -96,12 +97,16 @@ export function createProbeLoop(deps: ProbeShardDeps, resumed: Streaks): ProbeLo
     if (!current()) return;
     const started = now();
     try {
-      const result = await probe(targetOf(entry.proxy));
+      const target = targetOf(entry.proxy);
+      const result = await probe(target);
       // Its instance may have been replaced or deleted meanwhile: then this says nothing about anything.
       if (!current() || subjectOf(view.byUid(uid) ?? entry.proxy) !== entry.subject) return;
       metrics.probed(labelOf(entry.proxy), result.latencyMillis / 1000, result.ok);
-      entry.counters = countProbe(entry.counters, result.ok, healthOf(entry.proxy.spec));
-      await tell(entry, result);
+      const held = await breaker.holds(uid, target.url, result.ok, target);
+      if (!current()) return;
+      // While the target is down, failures say nothing about proxies.
+      if (!held) entry.counters = countProbe(entry.counters, result.ok, healthOf(entry.proxy.spec));
+      await tell(entry, result, held);
     } catch (error) {
       warn(`Probe of ${labelOf(entry.proxy)} could not be made`, error);
     } finally {
@@ -110,22 +115,26 @@ export function createProbeLoop(deps: ProbeShardDeps, resumed: Streaks): ProbeLo
     }
   }
 
-  async function tell(entry: Tracked, result: ProbeResult): Promise<void> {
+  async function tell(entry: Tracked, result: ProbeResult, held: boolean): Promise<void> {
     const { proxy, subject, sent } = entry;
     const { healthy } = entry.counters;
     // A single result against the verdict in force is not yet news.
-    if (healthy === undefined || result.ok !== healthy) return;
-    if (!mustReport(healthy, result.latencyMillis, reportedHealth(proxy), now())) return;
-    const repeated = sent.healthy === healthy;
-    if (repeated && now() - sent.at < Math.min(RESEND_MAX_MILLIS, RESEND_MILLIS * 2 ** (sent.times - 1))) return;
-    entry.sent = { healthy, times: repeated ? sent.times + 1 : 1, at: now() };
+    if (healthy === undefined || (result.ok !== healthy && !held)) return;
+    const { latencyMillis } = result;
+    const reason = result.ok ? `Answered in ${latencyMillis} ms` : result.message;
     const verdict: Verdict = {
       subject,
       healthy,
-      message: result.ok ? `Answered in ${result.latencyMillis} ms` : result.message,
-      latencyMillis: result.latencyMillis,
+      ...(held && healthy && { held }),
+      message: held ? `The target fails without a proxy as well; holding the last verdict (${reason})` : reason,
+      latencyMillis,
       checkedAt: new Date(now()).toISOString(),
     };
+    if (!mustReport(verdict, reportedHealth(proxy), now())) return;
+    const said = `${healthy} ${held}`;
+    const repeated = sent.said === said;
+    if (repeated && now() - sent.at < Math.min(RESEND_MAX_MILLIS, RESEND_MILLIS * 2 ** (sent.times - 1))) return;
+    entry.sent = { said, times: repeated ? sent.times + 1 : 1, at: now() };
     try {
       await report(refOf(proxy), verdict);
     } catch (error) {
@@ -181,6 +190,7 @@ function reportedHealth({ status }: Proxy): ReportedHealth {
   const healthy = condition?.status === 'True' ? true : condition?.status === 'False' ? false : undefined;
   return {
     ...(healthy !== undefined && { healthy }),
+    held: condition?.reason === HealthyReason.TargetDown,
     ...(status?.latencyMillis !== undefined && { latencyMillis: status.latencyMillis }),
     ...(status?.lastHealthCheckTime !== undefined && { checkedAt: Date.parse(status.lastHealthCheckTime) }),
   };

@@ -3,6 +3,7 @@ import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activit
 import type { ProxyRef } from '../model/proxy.ts';
 import type { ProxyView } from '../model/proxy-view.ts';
 import type { Verdict } from '../model/verdict.ts';
+import type { FleetBreaker } from './fleet-breaker.ts';
 import type { Probe } from './probe.ts';
 import { type Credentials, createProbeLoop, type ProbeLoop, type ProbeMetrics, type Streak } from './probe-loop.ts';
 
@@ -22,6 +23,8 @@ export interface ShardTerm {
 export interface ProbeShardDeps {
   view: ProxyView;
   probe: Probe;
+  /** Shared by all shards of a process, which together see more of the fleet. */
+  breaker: FleetBreaker;
   credentials: Credentials;
   /** Fetched for Proxies that name no URL of their own. */
   defaultUrl: string;

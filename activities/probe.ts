@@ -1,18 +1,22 @@
 import { performance } from 'node:perf_hooks';
 import { getCACertificates } from 'node:tls';
-import { ProxyAgent, request } from 'undici';
+import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
 import type { ProbeResult } from '../model/verdict.ts';
 
-/** One probe: fetch `url` through the proxy. */
-export interface ProbeTarget {
-  host: string;
-  port: number;
-  credentials?: { username: string; password: string };
-  url: string;
+/** What a successful answer of a URL is. */
+export interface Expectation {
   expectedStatus: number;
   timeoutMillis: number;
   /** PEM certificates trusted besides the system's. */
   caBundle?: string;
+}
+
+/** One probe: fetch `url` through the proxy. */
+export interface ProbeTarget extends Expectation {
+  host: string;
+  port: number;
+  credentials?: { username: string; password: string };
+  url: string;
 }
 
 export type Probe = (target: ProbeTarget) => Promise<ProbeResult>;
@@ -22,41 +26,62 @@ export type Probe = (target: ProbeTarget) => Promise<ProbeResult>;
  * https means CONNECT with TLS verified inside; http a plain proxied GET. `extraCa` is trusted for every probe.
  */
 export function createProbe(extraCa?: string): Probe {
-  const trusted = [...getCACertificates('default'), ...(extraCa ? [extraCa] : [])];
-
-  return async function probe({ host, port, credentials, url, expectedStatus, timeoutMillis, caBundle }) {
-    const started = performance.now();
-    const elapsed = () => Math.round(performance.now() - started);
+  return (target) => {
+    const { host, port, credentials, url, caBundle } = target;
     const agent = new ProxyAgent({
       uri: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
       ...(credentials && { token: basic(credentials) }),
       // Plain http through CONNECT, undici's default, is what a stock Squid denies.
       proxyTunnel: url.startsWith('https:'),
-      // The one deadline is the signal below: none of undici's own may come before it.
-      connectTimeout: 0,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      requestTls: { ca: caBundle ? [...trusted, caBundle] : trusted, timeout: 0 },
+      ...NO_LIMITS,
+      requestTls: { ca: trusted(extraCa, caBundle), timeout: 0 },
       proxyTls: { timeout: 0 },
     });
-    try {
-      const signal = AbortSignal.timeout(timeoutMillis);
-      const { statusCode, body } = await request(url, {
-        dispatcher: agent,
-        signal,
-        headers: { 'user-agent': 'egress-proxy-probe' },
-      });
-      await body.dump({ limit: 64 * 1024, signal });
-      const latencyMillis = elapsed();
-      if (statusCode === expectedStatus) return { ok: true, latencyMillis };
-      return { ok: false, latencyMillis, message: `status ${statusCode}, expected ${expectedStatus}` };
-    } catch (error) {
-      return { ok: false, latencyMillis: elapsed(), message: reasonOf(error, timeoutMillis) };
-    } finally {
-      // Not awaited: a proxy that keeps its socket half open must not hold up the next probe.
-      void agent.destroy().catch(() => {});
-    }
+    return fetchOnce(agent, url, target);
   };
+}
+
+/** Fetches a probe's URL as a probe does, but without any proxy: is the target there at all? */
+export function createControlProbe(extraCa?: string): (url: string, expectation: Expectation) => Promise<ProbeResult> {
+  return (url, expectation) => {
+    const connect = { ca: trusted(extraCa, expectation.caBundle), timeout: 0 };
+    return fetchOnce(new Agent({ ...NO_LIMITS, connect }), url, expectation);
+  };
+}
+
+/** The one deadline is the probe's own: none of undici's defaults may come before it. */
+const NO_LIMITS = { connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 } as const;
+
+const trusted = (...pems: (string | undefined)[]): string[] => [
+  ...getCACertificates('default'),
+  ...pems.filter((pem) => pem !== undefined),
+];
+
+/** One request, and the end of its dispatcher. */
+async function fetchOnce(
+  agent: Dispatcher,
+  url: string,
+  { expectedStatus, timeoutMillis }: Expectation,
+): Promise<ProbeResult> {
+  const started = performance.now();
+  const elapsed = () => Math.round(performance.now() - started);
+  try {
+    const signal = AbortSignal.timeout(timeoutMillis);
+    const { statusCode, body } = await request(url, {
+      dispatcher: agent,
+      signal,
+      headers: { 'user-agent': 'egress-proxy-probe' },
+    });
+    await body.dump({ limit: 64 * 1024, signal });
+    const latencyMillis = elapsed();
+    if (statusCode === expectedStatus) return { ok: true, latencyMillis };
+    return { ok: false, latencyMillis, message: `status ${statusCode}, expected ${expectedStatus}` };
+  } catch (error) {
+    return { ok: false, latencyMillis: elapsed(), message: reasonOf(error, timeoutMillis) };
+  } finally {
+    // Not awaited: a proxy that keeps its socket half open must not hold up the next probe.
+    void agent.destroy().catch(() => {});
+  }
 }
 
 function basic({ username, password }: { username: string; password: string }): string {

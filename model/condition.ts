@@ -37,6 +37,8 @@ export const HealthyReason = {
   ProbeSucceeded: 'ProbeSucceeded',
   ProbeFailed: 'ProbeFailed',
   NotProbed: 'NotProbed',
+  /** Probes fail, but so does a direct one: the verdict from before holds. */
+  TargetDown: 'TargetDown',
 } as const;
 
 export const conditionOf = <Type extends string>(

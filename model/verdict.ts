@@ -29,6 +29,8 @@ export interface Verdict {
   /** See `probeSubject`: a verdict about another subject changes nothing. */
   subject: string;
   healthy: boolean;
+  /** It is the target that is down: the verdict is the one from before. */
+  held?: boolean;
   /** For people: what the probe saw. */
   message: string;
   latencyMillis: number;
@@ -43,6 +45,8 @@ export const LATENCY_REPORT_INTERVAL_MILLIS = 60_000;
 /** What the status says of a proxy's health now. */
 export interface ReportedHealth {
   healthy?: boolean;
+  /** See `Verdict.held`. */
+  held?: boolean;
   latencyMillis?: number;
   /** Milliseconds since the epoch. */
   checkedAt?: number;
@@ -52,9 +56,13 @@ export interface ReportedHealth {
  * Whether the status must change: the first verdict, a flip, or, while healthy, a clear change in latency at most once a
  * minute. Compares with what the status says rather than with what was sent, so that a lost report is made again.
  */
-export function mustReport(healthy: boolean, latencyMillis: number, reported: ReportedHealth, now: number): boolean {
-  if (reported.healthy !== healthy) return true;
-  if (!healthy || reported.latencyMillis === undefined) return false;
+export function mustReport(
+  { healthy, held = false, latencyMillis }: Pick<Verdict, 'healthy' | 'held' | 'latencyMillis'>,
+  reported: ReportedHealth,
+  now: number,
+): boolean {
+  if (reported.healthy !== healthy || (reported.held ?? false) !== held) return true;
+  if (!healthy || held || reported.latencyMillis === undefined) return false;
   if (now - (reported.checkedAt ?? 0) < LATENCY_REPORT_INTERVAL_MILLIS) return false;
   const step = Math.max(LATENCY_STEP_MILLIS, reported.latencyMillis * LATENCY_STEP_RATIO);
   return Math.abs(latencyMillis - reported.latencyMillis) > step;

@@ -19,6 +19,7 @@ export interface Metrics {
   probes: ProbeMetrics;
   countProviderCall: CountProviderCall;
   countLease(outcome: string): void;
+  targetDown(url: string, down: boolean): void;
   countOrphans(provider: string, deleted: number, spared: number): void;
   /** Each is read at scrape time. */
   watchProxies(proxies: () => Iterable<Proxy>): void;
@@ -70,6 +71,12 @@ export function createMetrics(): Metrics {
     labelNames: ['provider'],
     registers,
   });
+  const targetsDown = new Gauge({
+    name: 'proxy_operator_probe_target_down',
+    help: 'Whether most probes of a URL fail and a direct one does too: verdicts hold meanwhile',
+    labelNames: ['url'],
+    registers,
+  });
   const ageSources = new Map<string, () => { listedAt: number; heardAt: number }>();
 
   return {
@@ -85,6 +92,7 @@ export function createMetrics(): Metrics {
       },
     },
     countProviderCall: (provider, op, result) => providerRequests.inc({ provider, op, result }),
+    targetDown: (url, down) => targetsDown.set({ url }, down ? 1 : 0),
     countOrphans(provider, deleted, spared) {
       orphansDeleted.inc({ provider }, deleted);
       orphansSpared.set({ provider }, spared);

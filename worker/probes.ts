@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { createFleetBreaker } from '../activities/fleet-breaker.ts';
 import { createProbeActivities } from '../activities/index.ts';
-import { createProbe } from '../activities/probe.ts';
+import { createControlProbe, createProbe } from '../activities/probe.ts';
 import { proxyWorkflowID, VERDICT } from '../model/workflow-names.ts';
 import { StartError } from './start-error.ts';
 import type { WorkerServiceDeps } from './worker-service.ts';
@@ -15,9 +16,18 @@ export function probeActivities({ settings, temporal, cache, credentials, metric
   const { probeUrl, probeCaFile, probeConcurrency } = settings;
   if (!probeUrl)
     throw new StartError('PROBE_URL is not set: say what probes shall fetch through Proxies without a spec.health.url');
+  const ca = probeCaFile ? readCa(probeCaFile) : undefined;
   return createProbeActivities({
     view: cache,
-    probe: createProbe(probeCaFile ? readCa(probeCaFile) : undefined),
+    probe: createProbe(ca),
+    breaker: createFleetBreaker({
+      control: createControlProbe(ca),
+      now: Date.now,
+      onChange(url, down) {
+        logger.warn({ url }, down ? 'THE PROBE TARGET IS DOWN: verdicts hold' : 'the probe target is back');
+        metrics.targetDown(url, down);
+      },
+    }),
     credentials: (proxy) => credentials.of(proxy),
     defaultUrl: probeUrl,
     concurrency: probeConcurrency,

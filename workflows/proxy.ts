@@ -163,7 +163,7 @@ export async function proxy(ref: ProxyRef, carried: Carried = { memory: BLANK_ME
     if (verdict.subject !== state.published?.subject || state.published.phase === 'Deleting') return;
     await publish(healthReport(verdict, state.generation ?? 0));
     // A proxy that fails its probes may well have lost its machine: sooner asked than swept.
-    if (!verdict.healthy) nudged = true;
+    if (!verdict.healthy && !verdict.held) nudged = true;
   }
 
   function askForReplacement(): string {
@@ -178,15 +178,16 @@ export async function proxy(ref: ProxyRef, carried: Carried = { memory: BLANK_ME
   }
 }
 
-function healthReport({ healthy, message, latencyMillis, checkedAt }: Verdict, generation: number): Report {
+function healthReport({ healthy, held, message, latencyMillis, checkedAt }: Verdict, generation: number): Report {
+  const reason = healthy ? HealthyReason.ProbeSucceeded : HealthyReason.ProbeFailed;
   return {
     generation,
     healthy: {
       status: healthy ? 'True' : 'False',
-      reason: healthy ? HealthyReason.ProbeSucceeded : HealthyReason.ProbeFailed,
+      reason: held ? HealthyReason.TargetDown : reason,
       message,
     },
-    ...(healthy && { latencyMillis }),
+    ...(healthy && !held && { latencyMillis }),
     lastHealthCheckTime: checkedAt,
   };
 }

@@ -10,13 +10,26 @@ const OK: ProbeResult = { ok: true, latencyMillis: 10 };
 const FAIL: ProbeResult = { ok: false, latencyMillis: 10, message: 'status 503, expected 200' };
 
 function proxy(
-  changes: { healthy?: Condition['status']; incarnation?: number; deleting?: boolean; up?: boolean } = {},
+  changes: {
+    healthy?: Condition['status'];
+    incarnation?: number;
+    deleting?: boolean;
+    up?: boolean;
+    held?: boolean;
+  } = {},
 ): Proxy {
-  const { healthy, incarnation = 1, deleting = false, up = true } = changes;
+  const { healthy, incarnation = 1, deleting = false, up = true, held = false } = changes;
   const at = Date.now();
   const provisioned = { status: up ? ('True' as const) : ('False' as const), reason: 'Created', message: '' };
   let conditions: Condition[] = withCondition(undefined, 'Provisioned', provisioned, 1, at);
-  if (healthy) conditions = withCondition(conditions, 'Healthy', { status: healthy, reason: 'x', message: '' }, 1, at);
+  if (healthy)
+    conditions = withCondition(
+      conditions,
+      'Healthy',
+      { status: healthy, reason: held ? 'TargetDown' : 'x', message: '' },
+      1,
+      at,
+    );
   return {
     apiVersion: 'crawl.example.com/v1alpha1',
     kind: 'Proxy',
@@ -41,6 +54,7 @@ function setup(resumed: Streaks = {}) {
   const verdicts: Verdict[] = [];
   const counted: string[] = [];
   let reportFails = false;
+  let held = false;
   const loop = createProbeLoop(
     {
       view: { synced: true, all: () => (current ? [current] : []), byUid: () => current, subscribe: () => () => {} },
@@ -48,6 +62,7 @@ function setup(resumed: Streaks = {}) {
         probes.push(target);
         return answer();
       },
+      breaker: { holds: async () => held, forget: () => {} },
       credentials: () => undefined,
       defaultUrl: 'http://target.test/',
       concurrency: 4,
@@ -76,6 +91,9 @@ function setup(resumed: Streaks = {}) {
     },
     answer(next: () => Promise<ProbeResult>) {
       answer = next;
+    },
+    hold(down: boolean) {
+      held = down;
     },
     failReports(fails: boolean) {
       reportFails = fails;
@@ -207,6 +225,24 @@ describe('the probe loop', () => {
     see(proxy({ healthy: 'True' }));
     await seconds(120);
     expect(verdicts).toHaveLength(1);
+  });
+
+  it('holds its verdict while the target is down, says so once, and goes on as before', async () => {
+    const { see, verdicts, answer, hold, loop } = setup();
+    answer(async () => FAIL);
+    hold(true);
+    see(proxy({ healthy: 'True' }));
+    await seconds(30);
+    expect(verdicts).toMatchObject([{ healthy: true, held: true }]);
+    see(proxy({ healthy: 'True', held: true }));
+    await seconds(300);
+    expect(verdicts).toHaveLength(1);
+    expect(loop.streaks()).toEqual({});
+    hold(false);
+    answer(async () => OK);
+    await seconds(30);
+    expect(verdicts[1]).toMatchObject({ healthy: true });
+    expect(verdicts[1]).not.toHaveProperty('held');
   });
 
   it('survives a probe that throws', async () => {

@@ -22,7 +22,7 @@ describe('parseProviders', () => {
     ['', 'expected a list of providers'],
     ['providers: nonsense', 'expected a list of providers'],
     ['- {', 'line 1'],
-    ['- {name: a, type: cloud9}', 'providers[0] ("a").type: unknown type "cloud9"; known types: host'],
+    ['- {name: a, type: cloud9}', 'providers[0] ("a").type: unknown type "cloud9"; known types: gcp, host, kubernetes'],
     ['- {name: a}', 'providers[0] ("a").type: missing'],
     ['- nonsense', 'providers[0]'],
     [`- ${HOST.replace('}', ', nope: 1}')}`, 'nope'],

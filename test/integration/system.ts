@@ -104,6 +104,7 @@ export async function startSystem(servers: Servers, options: SystemOptions = {})
             probed.push(host);
             return { ok: true, latencyMillis: 5 };
           },
+          breaker: { holds: async () => false, forget: () => {} },
           credentials: () => undefined,
           defaultUrl: 'http://target.test/',
           concurrency: 8,

@@ -49,11 +49,12 @@ describe('mustReport', () => {
     ['no change', true, 10, reported(10), false],
     ['latency up by 20 ms is not more than 20 ms', true, 30, reported(10), false],
     ['latency up by 21 ms', true, 31, reported(10), true],
+    ['still healthy, but held while the target is down', true, 10, { ...reported(10), held: true }, true],
     ['latency down by half is not more than half', true, 100, reported(200), false],
     ['latency down by more than half', true, 99, reported(200), true],
     ['a latency change within a minute of the last report', true, 500, reported(10, 59_000), false],
     ['a latency change while unhealthy', false, 500, { healthy: false, latencyMillis: 10, checkedAt: 0 }, false],
   ])('%s', (_, healthy, latency, before, expected) => {
-    expect(mustReport(healthy, latency, before, now)).toBe(expected);
+    expect(mustReport({ healthy, latencyMillis: latency }, before, now)).toBe(expected);
   });
 });
