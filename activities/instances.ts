@@ -45,7 +45,7 @@ export function createInstances({ kubernetes, provider }: InstancesDeps) {
    * Makes the instance that was decided on: of this very Proxy, from this very hash. Resolves the cloud-init here, so
    * that its text never crosses the wire. Undefined when the world is no longer the one that was decided on.
    */
-  async function createInstance(ref: ProxyRef, hash: string): Promise<Instance | undefined> {
+  async function createInstance(ref: ProxyRef, hash: string, mayExist = false): Promise<Instance | undefined> {
     const proxy = await kubernetes.readProxy(ref);
     if (!proxy || isExternal(proxy.spec)) return undefined;
     // An attempt that comes late, after its successor or even the whole CR has moved on, must not leave a machine behind.
@@ -62,6 +62,7 @@ export function createInstances({ kubernetes, provider }: InstancesDeps) {
       placement: spec.placement ?? {},
       port: portOf(spec),
       specHash: hash,
+      mayExist: mayExist || activityInfo().attempt > 1,
       ...(cloudInit !== undefined && { cloudInit }),
     };
     return await classified(() => whileAlive(provider(spec.provider).create(request, cancellationSignal())));

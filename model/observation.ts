@@ -54,7 +54,7 @@ export interface ObservedManaged extends ObservedCommon {
 export type ObservedProxy = ObservedManaged | ObservedExternal;
 
 export type ObservedProvider =
-  | { name: string; configured: true; taskQueue: string }
+  | { name: string; configured: true; taskQueue: string /** As of the last sweep. */; unavailable?: boolean }
   | { name: string; configured: false; known: string[] };
 
 /** A provider call that did not succeed. */

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { startProviderHealths } from '../watcher/provider-healths.ts';
 import { startProxyCache } from '../watcher/proxy-cache.ts';
 import { startCredentialsCache } from '../watcher/secrets.ts';
 import { startWatcher } from '../watcher/watcher.ts';
@@ -48,6 +49,7 @@ export async function run(settings: Settings, logger: Logger, version: string, s
 
     const cache = stopLater(startProxyCache(watching));
     const credentials = stopLater(startCredentialsCache(watching));
+    const healths = plays('worker') ? stopLater(startProviderHealths({ kubeConfig, relistMillis, warn })) : undefined;
     metrics.watchProxies(() => cache.all());
     metrics.watchAges('proxies', () => cache);
 
@@ -57,7 +59,7 @@ export async function run(settings: Settings, logger: Logger, version: string, s
           await startLeaseService({ settings, cache, credentials, metrics, logger, version, trimmedBySchedule }),
         )
       : undefined;
-    if (temporal && plays('worker')) {
+    if (temporal && healths) {
       const service = await startWorkerService({
         settings,
         temporal,
@@ -65,6 +67,7 @@ export async function run(settings: Settings, logger: Logger, version: string, s
         kubeConfig,
         cache,
         credentials,
+        isUnavailable: healths.isUnavailable,
         metrics,
         logger,
         ...(leases && { trimLeases: leases.trim }),

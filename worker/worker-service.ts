@@ -33,6 +33,8 @@ export interface WorkerServiceDeps {
   kubeConfig: KubeConfig;
   cache: ProxyCache;
   credentials: CredentialsCache;
+  /** As of the last sweep of that provider. */
+  isUnavailable(provider: string): boolean;
   metrics: Metrics;
   logger: Logger;
   /** Trims the lease store of this process, where it has one. */
@@ -61,7 +63,10 @@ export async function startWorkerService(
       ...createKubernetesActivities({
         kubernetes,
         timing: timingOf(settings),
-        route: providers.route,
+        route(name) {
+          const routed = providers.route(name);
+          return routed.configured && deps.isUnavailable(name) ? { ...routed, unavailable: true } : routed;
+        },
         now: Date.now,
         warn,
       }),

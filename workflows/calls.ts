@@ -7,7 +7,7 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.ts';
-import type { ProviderFailureDetail } from '../activities/instances.ts';
+import type { InstanceCall, ProviderFailureDetail } from '../activities/instances.ts';
 import { type Instance, PROVIDER_ERROR_CLASSES } from '../model/instance.ts';
 import type { Failure, Look, ObservedManaged } from '../model/observation.ts';
 import type { ProxyRef } from '../model/proxy.ts';
@@ -55,10 +55,18 @@ export async function lookAt(ref: ProxyRef, proxy: ObservedManaged): Promise<Loo
   }
 }
 
-/** Undefined when the world changed since the decision. Throws as Temporal does; see `failureOf`. */
-export function createInstance(ref: ProxyRef, proxy: ObservedManaged, hash: string): Promise<Instance | undefined> {
+/**
+ * Undefined when the world changed since the decision. `mayExist`: an earlier create may have made it already. Throws as
+ * Temporal does; see `failureOf`.
+ */
+export function createInstance(
+  ref: ProxyRef,
+  proxy: ObservedManaged,
+  hash: string,
+  mayExist: boolean,
+): Promise<Instance | undefined> {
   const summary = `Create ${proxy.instanceName} with ${proxy.provider.name}`;
-  return providerCalls(proxy).createInstance.executeWithOptions({ summary }, [ref, hash]);
+  return providerCalls(proxy).createInstance.executeWithOptions({ summary }, [ref, hash, mayExist]);
 }
 
 export function deleteInstance(ref: ProxyRef, proxy: ObservedManaged): Promise<'gone' | 'deleting'> {
@@ -66,9 +74,18 @@ export function deleteInstance(ref: ProxyRef, proxy: ObservedManaged): Promise<'
   return providerCalls(proxy).deleteInstance.executeWithOptions({ summary }, [callOf(ref, proxy)]);
 }
 
-function callOf({ uid }: ProxyRef, { provider, instanceName, placement, status }: ObservedManaged) {
-  const instance = { name: instanceName, uid, placement, ...(status.providerID && { providerID: status.providerID }) };
-  return { provider: provider.name, instance };
+function callOf({ uid }: ProxyRef, proxy: ObservedManaged): InstanceCall {
+  const { provider, instanceName, placement, status, deleting, desired } = proxy;
+  return {
+    provider: provider.name,
+    instance: {
+      name: instanceName,
+      uid,
+      placement,
+      ...(status.providerID && { providerID: status.providerID }),
+      ...(!deleting && 'hash' in desired && { specHash: desired.hash }),
+    },
+  };
 }
 
 /** Of a failure that did not come from the activity's own code. */

@@ -91,6 +91,23 @@ export function needsLook({ proxy, memory }: Pick<World, 'proxy' | 'memory'>): b
   return proxy.status.providerID !== undefined;
 }
 
+/** Whether the status says all of this already, so that nothing has to be written. */
+export function isSaid(report: Report, { status, generation }: ObservedProxy): boolean {
+  const { provisioned, healthy, hash, providerID, ip, port, incarnation, latencyMillis } = report;
+  const others = [healthy, hash, providerID, incarnation, latencyMillis];
+  const said = conditionOf(status.conditions, 'Provisioned');
+  return (
+    others.every((member) => member === undefined) &&
+    (ip === undefined || ip === status.ip) &&
+    (port === undefined || port === status.port) &&
+    status.observedGeneration === generation &&
+    said?.observedGeneration === generation &&
+    said.status === provisioned?.status &&
+    said.reason === provisioned.reason &&
+    said.message === provisioned.message
+  );
+}
+
 /** The step after a successful create: what the new instance means for the CR. */
 export function afterCreate(world: World<ObservedManaged>, instance: Instance): Decision {
   const { proxy, memory } = world;
@@ -133,7 +150,10 @@ export function afterFailure(world: World<ObservedManaged>, failure: Failure, ac
     const refusal = failure.class !== 'Transient' && failure.attempt === 1;
     memory.create = refusal && !mayHaveInstance(proxy, world.memory) ? 'none' : 'unknown';
   }
-  const pause = backoff(world, failures);
+  // The sweep that finds the provider back nudges all who wait for it: until then, none of them need hammer it.
+  const { provider } = proxy;
+  const unavailable = provider.configured && provider.unavailable;
+  const pause = unavailable ? Math.max(timing.backoffMax, backoff(world, failures)) : backoff(world, failures);
   const say = (reason: string) => trouble(proxy, memory, reason, failure.message);
 
   if (proxy.deleting) {
@@ -383,7 +403,8 @@ function latched({ status, generation }: ObservedManaged, memory: Memory): boole
   );
 }
 
-function mayHaveInstance(proxy: ObservedManaged, memory: Memory): boolean {
+/** Whether there may be an instance that the provider has to be asked about. */
+export function mayHaveInstance(proxy: ObservedManaged, memory: Memory): boolean {
   if (proxy.status.providerID) return true;
   return memory.create ? memory.create === 'unknown' : !refused(proxy);
 }

@@ -13,7 +13,7 @@ import {
 } from '@temporalio/workflow';
 import { HealthyReason } from '../model/condition.ts';
 import type { ObservedManaged, ObservedProxy, Published, Report } from '../model/observation.ts';
-import type { ProxyRef } from '../model/proxy.ts';
+import { type Phase, type ProxyRef, probeSubject } from '../model/proxy.ts';
 import type { Verdict } from '../model/verdict.ts';
 import { NUDGE, REPLACE, VERDICT } from '../model/workflow-names.ts';
 import { createInstance, deleteInstance, failureOf, kubernetes, lookAt } from './calls.ts';
@@ -25,7 +25,9 @@ import {
   BLANK_MEMORY,
   type Decision,
   decide,
+  isSaid,
   type Memory,
+  mayHaveInstance,
   type Next,
   needsLook,
   type Wait,
@@ -51,6 +53,8 @@ export interface Carried {
   verdict?: Verdict;
   /** What the status says since the last pass. */
   published?: Published;
+  /** The phase that the search attribute tells. */
+  searchable?: Phase;
   generation?: number;
   external?: boolean;
 }
@@ -116,7 +120,10 @@ export async function proxy(ref: ProxyRef, carried: Carried = { memory: BLANK_ME
     if (proxy.mode === 'Managed' && needsLook(world)) world.look = await lookAt(ref, proxy);
     const { report, next, memory: after } = await carryOut(decide(world), world);
     state.memory = after;
-    if (report) await publish(report);
+    const { phase = 'Pending', ...status } = proxy.status;
+    const subject = probeSubject(status);
+    state.published = { phase, ...(subject !== undefined && { subject }) };
+    if (report && !isSaid(report, proxy)) await publish(report);
     seen = { proxy, report };
     return next;
   }
@@ -145,16 +152,18 @@ export async function proxy(ref: ProxyRef, carried: Carried = { memory: BLANK_ME
     const { proxy: seen } = world;
     if (decision.action === 'delete') return afterDelete(decision, await deleteInstance(ref, seen));
     if ('cloudInitError' in seen.desired) return decision;
-    const instance = await createInstance(ref, seen, seen.desired.hash);
+    const mayExist = mayHaveInstance(seen, world.memory);
+    const instance = await createInstance(ref, seen, seen.desired.hash, mayExist);
     return instance ? afterCreate(world, instance) : afterStaleCreate(world);
   }
 
   async function publish(report: Report): Promise<void> {
     const published = await kubernetes.publish.executeWithOptions({ summary: summaryOf(report) }, [ref, report]);
     if (!published) return;
-    if (published.phase !== state.published?.phase)
-      upsertSearchAttributes([{ key: PROXY_PHASE, value: published.phase }]);
     state.published = published;
+    if (published.phase === state.searchable) return;
+    upsertSearchAttributes([{ key: PROXY_PHASE, value: published.phase }]);
+    state.searchable = published.phase;
   }
 
   async function publishVerdict(verdict: Verdict): Promise<void> {

@@ -1,31 +1,32 @@
 import { parseDocument } from 'yaml';
 import { z } from 'zod';
 import type { Provider } from './contract.ts';
+import { gcpConfig } from './gcp/config.ts';
 import { hostConfig } from './host/config.ts';
-
-/** Every provider type: its configuration, and how to make one. Imported only where one is configured. */
-const PROVIDER_TYPES = {
-  host: {
-    config: hostConfig,
-    async create(config: z.output<typeof hostConfig>, logger: ProviderLogger): Promise<Provider> {
-      const { createHostProvider } = await import('./host/index.ts');
-      return createHostProvider(config, { logger });
-    },
-  },
-};
+import { kubernetesConfig } from './kubernetes/config.ts';
 
 export interface ProviderLogger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }
 
-const providerConfig = z.discriminatedUnion('type', [hostConfig]);
+/** Every provider type; what it does is in `createProvider`. */
+const providerConfig = z.discriminatedUnion('type', [gcpConfig, hostConfig, kubernetesConfig]);
 
 /** One configured provider instance; two of one type are normal. */
 export type ProviderConfig = z.output<typeof providerConfig>;
 
-export const createProvider = (config: ProviderConfig, logger: ProviderLogger): Promise<Provider> =>
-  PROVIDER_TYPES[config.type].create(config, logger);
+/** A type's code is imported only where one is configured: some weigh more than all the rest of a worker. */
+export async function createProvider(config: ProviderConfig, logger: ProviderLogger): Promise<Provider> {
+  switch (config.type) {
+    case 'gcp':
+      return (await import('./gcp/index.ts')).createGcpProvider(config);
+    case 'host':
+      return (await import('./host/index.ts')).createHostProvider(config, { logger });
+    case 'kubernetes':
+      return (await import('./kubernetes/index.ts')).createKubernetesProvider(config);
+  }
+}
 
 /** All that is wrong with a providers file, line by line. */
 export class ProvidersFileError extends Error {
@@ -76,7 +77,7 @@ function problemOf({ path, message, code }: z.core.$ZodIssue, entry: unknown, in
   const { name, type } = (entry ?? {}) as { name?: unknown; type?: unknown };
   const where = `providers[${index}]${typeof name === 'string' ? ` ("${name}")` : ''}`;
   if (code === 'invalid_union' && path.join() === 'type') {
-    const known = Object.keys(PROVIDER_TYPES).join(', ');
+    const known = providerConfig.options.map(({ shape }) => shape.type.value).join(', ');
     return `${where}.type: ${type === undefined ? 'missing' : `unknown type ${JSON.stringify(type)}`}; known types: ${known}`;
   }
   return `${[where, ...path].join('.')}: ${message}`;

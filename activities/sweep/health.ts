@@ -47,7 +47,7 @@ export function healthAfter(
   if (orphans) conditions = state(conditions, 'OrphansCollected', collected(orphans));
   return {
     ...before,
-    instances,
+    instances: instances - (orphans?.deleted ?? 0),
     ...(orphans && { orphans: orphans.found - orphans.deleted }),
     lastCheckTime: time,
     lastSuccessTime: time,

@@ -173,9 +173,8 @@ const WAITING: readonly string[] = [ProvisionedReason.TransientError, Provisione
 
 /** Those that back off because of what their provider answered. */
 const waitingFor = (provider: string, proxies: readonly Proxy[]): Proxy[] =>
-  proxies.filter(
-    ({ spec, status }) =>
-      !isExternal(spec) &&
-      spec.provider === provider &&
-      WAITING.includes(conditionOf(status?.conditions, 'Provisioned')?.reason ?? ''),
-  );
+  proxies.filter(({ metadata, spec, status }) => {
+    if (isExternal(spec) || spec.provider !== provider) return false;
+    const reason = conditionOf(status?.conditions, 'Provisioned')?.reason ?? '';
+    return metadata.deletionTimestamp !== undefined || WAITING.includes(reason);
+  });

@@ -1,13 +1,22 @@
 import { fileURLToPath } from 'node:url';
-import { afterEach, expect, inject, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest';
 import type { ManagedSpec } from '../../model/proxy.ts';
 import { createScriptedProvider } from '../integration/scripted-provider.ts';
 import { type System, type SystemOptions, startSystem } from '../integration/system.ts';
+import { type RealServers, startRealServers } from '../setup/real-servers.ts';
 import { faultTest } from './fault.ts';
 
 const SPEC: ManagedSpec = { provider: 'scripted' };
+const LONG_PATIENCE = { timeout: 240_000, interval: 200 };
 const PATIENCE = { timeout: 60_000, interval: 100 };
 const DEPLOYMENT = 'egress-proxies-test';
+
+/** Of this suite's own: a task queue whose deployment has a current version takes no more unversioned workers. */
+let servers: RealServers;
+beforeAll(async () => {
+  servers = await startRealServers();
+});
+afterAll(() => servers?.stop());
 
 const stack: System[] = [];
 afterEach(async () => {
@@ -15,7 +24,6 @@ afterEach(async () => {
 });
 
 async function deploy(options: SystemOptions): Promise<System> {
-  const servers = { kubeconfig: inject('kubeconfig'), temporalAddress: inject('temporalAddress') };
   const system = await startSystem(servers, { watchResyncMillis: 1_000, ...options });
   stack.push(system);
   return system;
@@ -43,11 +51,13 @@ faultTest(
     await retire(bad);
 
     const good = await deploy({ provider });
-    await good.ready('stuck', 1);
+    // The server tries failing workflow tasks ever less often: the longer the bug was out, the longer this takes.
+    await vi.waitFor(async () => expect((await good.read('stuck')).status?.phase).toBe('Ready'), LONG_PATIENCE);
     expect((await good.client.workflow.getHandle(workflow).describe()).runId).toBe(runId);
     await good.remove('stuck');
     await good.gone('stuck');
   },
+  300_000,
 );
 
 faultTest(

@@ -10,6 +10,7 @@ import {
   BLANK_MEMORY,
   type Decision,
   decide,
+  isSaid,
   type Memory,
   needsLook,
   type World,
@@ -374,6 +375,31 @@ describe('Managed', () => {
   });
 });
 
+describe('what the status says already', () => {
+  const said = (proxy: ObservedManaged) => {
+    const { report } = decide(world(proxy, found()));
+    return isSaid(report ?? { generation: 0 }, proxy);
+  };
+  const created = { status: 'True', reason: 'Created', message: 'proxy-a is running' } as const;
+  const settled = { observedGeneration: 1, conditions: withCondition(undefined, 'Provisioned', created, 1, NOW) };
+
+  it('is not written again', () => {
+    expect(said(withInstance({ status: settled }))).toBe(true);
+  });
+
+  it.each<[string, ObservedManaged]>([
+    ['a new generation', withInstance({ generation: 2, status: settled })],
+    ['another port', withInstance({ port: 3333, status: settled })],
+    ['an address that is not there yet', withInstance({ status: { ...settled, ip: '127.0.0.99' } })],
+    [
+      'another reason',
+      withInstance({ status: { observedGeneration: 1, conditions: condition('True', 'TransientError') } }),
+    ],
+  ])('but %s is', (_, proxy) => {
+    expect(said(proxy)).toBe(false);
+  });
+});
+
 describe('after a create', () => {
   it('records id and hash, and reports an instance that runs at once', () => {
     const decision = afterCreate(world(managed()), instance());
@@ -465,6 +491,12 @@ describe("an error's class alone decides", () => {
     expect(waits).toEqual([1000, 1999, 3998, 7996, 9995, 9995]);
     const { next } = afterFailure({ ...world(managed()), random: 0 }, failure('Transient'));
     expect(next).toEqual({ after: 500, because: 'retry' });
+  });
+
+  it('waits longest while the sweeps find the provider unavailable: the one that finds it back nudges', () => {
+    const provider = { name: 'local', configured: true, taskQueue: 'q', unavailable: true } as const;
+    const { next } = afterFailure(world(managed({ provider })), failure('Transient'));
+    expect(next).toEqual({ after: TIMING.backoffMax, because: 'retry' });
   });
 
   it('starts the backoff again after a pass without failure', () => {

@@ -1,0 +1,2 @@
+export { type GcpConfig, gcpConfig } from './config.ts';
+export { createGcpProvider, type GcpProviderDeps } from './provider.ts';

@@ -1,0 +1,2 @@
+export { type KubernetesConfig, kubernetesConfig } from './config.ts';
+export { createKubernetesProvider, type KubernetesProviderDeps } from './provider.ts';

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest';
+import { type Clock, Life, TIMING } from './gcp-life.ts';
+import { gcpRequest, gcpWorld, PLACEMENT, ZONE } from './gcp-world.ts';
+
+const MINUTE = 60_000;
+const NAME = gcpRequest('a').name;
+
+/** A Proxy's whole life against a Compute Engine, on one clock that the test moves. */
+async function world() {
+  const clock: Clock = { now: Date.parse('2026-01-01T00:00:00Z') };
+  const gcp = await gcpWorld({ now: () => clock.now, settings: { insertMillis: 3_000, deleteMillis: 3_000 } });
+  const life = new Life(await gcp.start(), clock);
+  return { ...gcp, clock, life, inserts: () => gcp.engine.state().inserts[NAME] ?? 0 };
+}
+
+describe('an insert that was accepted, and failed', () => {
+  test.each(['ZONE_RESOURCE_POOL_EXHAUSTED', 'ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS'])(
+    'a stockout (%s) waits as a quota does, is tried again after each wait, and is over when it is over',
+    async (code) => {
+      const { engine, life, clock, inserts } = await world();
+      engine.settings.stockouts = { [ZONE]: code };
+      await life.nudge();
+      await life.go();
+      expect(life.reason).toBe('QuotaExceeded');
+      expect(life.message).toContain(code);
+      expect(life.wait).toBe(TIMING.quotaRetry);
+      expect(inserts()).toBe(1);
+
+      const start = clock.now;
+      await life.go(20);
+      // One insert and one look at what became of it in each 5 minutes and 5 seconds.
+      expect(inserts()).toBeGreaterThanOrEqual(10);
+      expect(inserts()).toBeLessThanOrEqual(Math.ceil((clock.now - start) / TIMING.quotaRetry) + 1);
+
+      engine.settings.stockouts = {};
+      await life.go(4);
+      expect(life.reason).toBe('Created');
+      expect(life.status.ip).toMatch(/^198\.18\./);
+    },
+  );
+
+  test('however often the workflow is woken meanwhile, it is not tried again before its time', async () => {
+    const { engine, life, clock, inserts } = await world();
+    engine.settings.instanceQuota = 0;
+    await life.nudge();
+    await life.go();
+    for (let second = 0; second < 230; second += 10) {
+      clock.now += 10_000;
+      await life.nudge();
+      expect(life.reason).toBe('QuotaExceeded');
+    }
+    expect(inserts()).toBe(1);
+    expect(life.message).toMatch(/QUOTA_EXCEEDED: Quota 'INSTANCES' exceeded/);
+    await life.go();
+    expect(inserts()).toBe(2);
+  });
+
+  test('an edit is tried at once, whatever became of the insert before it', async () => {
+    const { engine, life, inserts } = await world();
+    engine.settings.stockouts = { [ZONE]: 'ZONE_RESOURCE_POOL_EXHAUSTED' };
+    await life.nudge();
+    await life.go();
+    expect(life.reason).toBe('QuotaExceeded');
+    life.edit('h1', { ...PLACEMENT, zone: 'europe-west1-c' });
+    await life.nudge();
+    expect(inserts()).toBe(2);
+    await life.go(2);
+    expect(life.reason).toBe('Created');
+    expect(life.status.providerID).toBe(`gcp://test-project/europe-west1-c/${NAME}`);
+  });
+
+  test.each([
+    ['PERMISSIONS_ERROR', 403],
+    ['INVALID_FIELD_VALUE', 400],
+  ])('%s is final until an edit, which is tried at once and not blamed for it', async (code, status) => {
+    const { engine, life, inserts } = await world();
+    engine.faults.add({ call: 'instances.insert', effect: { kind: 'operationError', code, message: 'no', status } });
+    await life.nudge();
+    await life.go();
+    expect(life.reason).toBe('PermanentError');
+    expect(life.message).toContain(`${code}: no`);
+    await life.go();
+    expect(inserts()).toBe(1);
+    life.edit('h1');
+    await life.nudge();
+    expect(inserts()).toBe(2);
+    await life.go(2);
+    expect(life.reason).toBe('Created');
+  });
+
+  test('a failure that nobody knows the cause of is tried again with a backoff, not in a rush', async () => {
+    const { engine, life, clock, inserts } = await world();
+    const effect = { kind: 'operationError', code: 'INTERNAL_ERROR', status: 500 } as const;
+    engine.faults.add({ call: 'instances.insert', times: null, effect });
+    await life.nudge();
+    await life.go();
+    expect(life.reason).toBe('TransientError');
+    const start = clock.now;
+    while (clock.now < start + 30 * MINUTE) await life.go();
+    expect(inserts()).toBeGreaterThan(5);
+    expect(inserts()).toBeLessThanOrEqual(31);
+    engine.faults.clear();
+    await life.go(20);
+    expect(life.reason).toBe('Created');
+  });
+
+  test('a Proxy whose instance never came to be is deleted at once', async () => {
+    const { engine, life, clock } = await world();
+    engine.settings.instanceQuota = 0;
+    await life.nudge();
+    await life.go();
+    expect(life.reason).toBe('QuotaExceeded');
+    const before = clock.now;
+    life.deleting = true;
+    await life.nudge();
+    expect(life.finalizer).toBe(false);
+    expect(clock.now).toBe(before);
+  });
+});
+
+describe('an insert that takes its time', () => {
+  test('a VM that can not be seen yet is on its way, and a deletion waits for it', async () => {
+    const { engine, life } = await world();
+    Object.assign(engine.settings, { visibleMillis: 20_000, insertMillis: 30_000 });
+    await life.nudge();
+    await life.go();
+    expect(life.reason).toBe('Provisioning');
+    expect(life.message).toContain('its insert is PENDING');
+    life.deleting = true;
+    await life.nudge();
+    expect(life.finalizer).toBe(true);
+    await life.go(12);
+    expect(life.finalizer).toBe(false);
+    expect(engine.state().instances).toEqual([]);
+  });
+
+  test('a lost answer, then another zone: the VM is found where it is, and replaced, never doubled', async () => {
+    const { engine, life } = await world();
+    engine.faults.add({ call: 'instances.insert', effect: { kind: 'lost' } });
+    await life.nudge();
+    expect(life.reason).toBe('TransientError');
+    life.edit('h1', { ...PLACEMENT, zone: 'us-central1-a' });
+    for (let waits = 0; waits < 8; waits += 1) {
+      await life.go();
+      expect(engine.state().instances.length).toBeLessThanOrEqual(1);
+    }
+    expect(life.reason).toBe('Created');
+    expect(life.said.map((line) => line.split(' ')[1])).toContain('Replacing');
+    expect(engine.state().instances).toMatchObject([{ zone: 'us-central1-a', status: 'RUNNING' }]);
+  });
+
+  test.each(['us-central1-a', 'no-such-zone', 'not/even a-name'])(
+    'a lost answer, then a deletion from zone %j: nothing is left',
+    async (zone) => {
+      const { engine, life } = await world();
+      engine.faults.add({ call: 'instances.insert', effect: { kind: 'lost' } });
+      await life.nudge();
+      life.edit('h1', { ...PLACEMENT, zone });
+      life.deleting = true;
+      await life.nudge();
+      await life.go(5);
+      expect(life.finalizer).toBe(false);
+      expect(engine.state().instances).toEqual([]);
+    },
+  );
+});
