@@ -19,13 +19,16 @@ declare module 'vitest' {
 /** How often repeatable faults are injected: FAULTS=full is the long form, a plain `npm test` the bounded one. */
 export const repetitions = (bounded: number, full: number): number => (process.env.FAULTS === 'full' ? full : bounded);
 
-/** A test that injects `times` faults of one kind and then checks what must hold; a row of the table. */
-export function faultTest(row: FaultRow, run: () => Promise<void>, timeoutMillis = 120_000): void {
+/**
+ * A test that injects `times` faults of one kind and then checks what must hold; a row of the table. `run` may still
+ * correct the row, where only it knows how often.
+ */
+export function faultTest(row: FaultRow, run: (row: FaultRow) => Promise<void>, timeoutMillis = 120_000): void {
   test(
     `${row.fault}: ${row.checked}`,
     async ({ task }) => {
       task.meta.fault = row;
-      await run();
+      await run(row);
     },
     timeoutMillis,
   );

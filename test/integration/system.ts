@@ -3,6 +3,7 @@ import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { expect, vi } from 'vitest';
 import { createKubernetesActivities, createProbeActivities, createProviderActivities } from '../../activities/index.ts';
 import { createKubernetes } from '../../activities/kubernetes.ts';
+import type { Provider } from '../../activities/providers/contract.ts';
 import type { Timing } from '../../model/observation.ts';
 import { GROUP, PROXIES, type Proxy, type ProxySpec, refOf, VERSION } from '../../model/proxy.ts';
 import { instanceName } from '../../model/spec-hash.ts';
@@ -37,15 +38,19 @@ export interface Servers {
   temporalAddress: string;
 }
 
-export interface SystemOptions extends Pick<Partial<WorkersOptions>, 'version' | 'workflowsPath'> {
+export interface SystemOptions extends Partial<WorkersOptions> {
   watchResyncMillis?: number;
   /** One that outlives this system, as real ones do. */
   provider?: ScriptedProvider;
+  /** A provider to serve instead of the scripted one, under the name that Proxies call it by. */
+  serve?: { name: string; provider: Provider };
+  timing?: Partial<Timing>;
 }
 
 /** Watcher, workflows and activities in this process, on real servers, with the provider `scripted` under control. */
 export async function startSystem(servers: Servers, options: SystemOptions = {}) {
-  const { watchResyncMillis = 60_000, provider = createScriptedProvider(), ...workersOptions } = options;
+  const { watchResyncMillis = 60_000, provider = createScriptedProvider(), serve, timing, ...workersOptions } = options;
+  const served = serve ?? { name: 'scripted', provider };
   const kubeConfig = new KubeConfig();
   kubeConfig.loadFromFile(servers.kubeconfig);
   const api = kubeConfig.makeApiClient(CustomObjectsApi);
@@ -71,17 +76,17 @@ export async function startSystem(servers: Servers, options: SystemOptions = {})
         activities: {
           ...createKubernetesActivities({
             kubernetes,
-            timing: TIMING,
+            timing: { ...TIMING, ...timing },
             route: (name) =>
-              name === 'scripted'
+              name === served.name
                 ? { name, configured: true, taskQueue }
-                : { name, configured: false, known: ['scripted'] },
+                : { name, configured: false, known: [served.name] },
             now: Date.now,
             warn,
           }),
           ...createProviderActivities({
             kubernetes,
-            provider: () => provider,
+            provider: () => served.provider,
             settings: { minAgeMillis: 600_000, maxOrphans: 10, dryRun: false, blindToNamespaces: false },
             listProxies: () => kubernetes.listProxies(undefined),
             readHealth: kubernetes.readProviderHealth,
@@ -143,6 +148,8 @@ export async function startSystem(servers: Servers, options: SystemOptions = {})
       return { proxy, instance: instanceName(proxy.metadata.uid), workflow: proxyWorkflowID(refOf(proxy)) };
     },
     read,
+    /** All there are, of one look. */
+    list: async (): Promise<Proxy[]> => (await kubernetes.listProxies('default')).proxies,
     async patch(name: string, body: object): Promise<void> {
       await api.patchNamespacedCustomObject({ ...at(name), body }, MERGE);
     },

@@ -25,7 +25,7 @@ const reservation = z.strictObject({ region: z.string(), name: z.string(), addre
  * - `POST /admin/preempt`, `POST /admin/vanish` `{zone, name}`: a Spot VM is taken back; a VM is removed by hand
  * - `POST /admin/strangers` `{zone, name, labels}`: a VM that somebody else made
  * - `POST /admin/addresses` `{region, name, address}`: a reserved address
- * - `GET /admin/state`: VMs, accepted inserts by name, calls by kind, calls of the last minute
+ * - `GET /admin/state`: VMs, accepted inserts by name, calls by kind, calls of the last minute, faults by kind
  */
 export function administer(method: string, path: string, body: unknown, deps: AdminDeps): object {
   const { project, faults, settings } = deps;
@@ -73,9 +73,10 @@ export interface EngineState {
   inserts: Record<string, number>;
   calls: Record<string, number>;
   callsInLastMinute: number;
+  faults: Record<string, number>;
 }
 
-function stateOf({ project, calls, now }: AdminDeps): EngineState {
+function stateOf({ project, faults, calls, now }: AdminDeps): EngineState {
   const counts: Record<string, number> = {};
   for (const { call } of calls) counts[call] = (counts[call] ?? 0) + 1;
   return {
@@ -85,6 +86,7 @@ function stateOf({ project, calls, now }: AdminDeps): EngineState {
     inserts: Object.fromEntries(project.inserts),
     calls: counts,
     callsInLastMinute: calls.filter(({ at }) => now() - at < 60_000).length,
+    faults: { ...faults.hits },
   };
 }
 

@@ -54,6 +54,8 @@ export type FaultEffect = FaultRule['effect'];
 export interface Faults {
   add(rule: z.input<typeof faultRule>): void;
   clear(): void;
+  /** How often each kind of effect has hit. */
+  readonly hits: Readonly<Record<string, number>>;
   /** The effect on this call, if one is due; counts it. */
   hit(call: Call, zone: string | undefined, name: string | undefined): FaultEffect | undefined;
 }
@@ -61,7 +63,9 @@ export interface Faults {
 /** @param random in [0, 1) */
 export function createFaults(random: () => number): Faults {
   let rules: FaultRule[] = [];
+  const hits: Record<string, number> = {};
   return {
+    hits,
     add: (rule) => void rules.push(faultRule.parse(rule)),
     clear() {
       rules = [];
@@ -78,6 +82,7 @@ export function createFaults(random: () => number): Faults {
         due.times -= 1;
         if (due.times === 0) rules = rules.filter((rule) => rule !== due);
       }
+      if (due) hits[due.effect.kind] = (hits[due.effect.kind] ?? 0) + 1;
       return due?.effect;
     },
   };
