@@ -28,7 +28,8 @@ const CONTROL_MILLIS = 5_000;
 interface UrlState {
   /** The last result of each proxy that is probed with this URL. */
   results: Map<string, boolean>;
-  control?: { at: number; down: Promise<boolean> };
+  /** `until`: how long the answer stands, once it is there. */
+  control?: { until: number; down: Promise<boolean> };
   down: boolean;
 }
 
@@ -51,11 +52,13 @@ export function createFleetBreaker({ control, now, onChange }: FleetBreakerOptio
 
   /** One control probe serves all the probes that fail while it is under way, and a little longer. */
   function isDown(url: string, state: UrlState, like: Expectation): Promise<boolean> {
-    if (!state.control || now() - state.control.at > CONTROL_MILLIS) {
-      const down = control(url, like).then(({ ok }) => !ok);
-      state.control = { at: now(), down };
-    }
-    return state.control.down;
+    if (state.control && state.control.until >= now()) return state.control.down;
+    const running = { until: Number.POSITIVE_INFINITY, down: control(url, like).then(({ ok }) => !ok) };
+    state.control = running;
+    void running.down.finally(() => {
+      running.until = now() + CONTROL_MILLIS;
+    });
+    return running.down;
   }
 
   function note(url: string, state: UrlState, down: boolean): void {

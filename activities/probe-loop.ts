@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { conditionOf, HealthyReason } from '../model/condition.ts';
-import { healthOf, type Proxy, probeSubject, refOf } from '../model/proxy.ts';
+import { CREDENTIALS_LABEL, healthOf, isExternal, type Proxy, probeSubject, refOf } from '../model/proxy.ts';
 import {
   countProbe,
   mustReport,
@@ -69,6 +69,7 @@ export function createProbeLoop(deps: ProbeShardDeps, resumed: Streaks): ProbeLo
     if (known) clearTimeout(known.timer);
     const { healthy } = reportedHealth(proxy);
     const streak = resumed[uid];
+    delete resumed[uid];
     const counters: ProbeCounters =
       streak?.subject === subject ? streak : { ...(healthy !== undefined && { healthy }), streak: 0 };
     const entry: Tracked = { proxy, subject, counters, sent: { times: 0, at: 0 } };
@@ -98,7 +99,7 @@ export function createProbeLoop(deps: ProbeShardDeps, resumed: Streaks): ProbeLo
     const started = now();
     try {
       const target = targetOf(entry.proxy);
-      const result = await probe(target);
+      const result = lacksLogin(entry.proxy, target) ?? (await probe(target));
       // Its instance may have been replaced or deleted meanwhile: then this says nothing about anything.
       if (!current() || subjectOf(view.byUid(uid) ?? entry.proxy) !== entry.subject) return;
       metrics.probed(labelOf(entry.proxy), result.latencyMillis / 1000, result.ok);
@@ -130,7 +131,11 @@ export function createProbeLoop(deps: ProbeShardDeps, resumed: Streaks): ProbeLo
       latencyMillis,
       checkedAt: new Date(now()).toISOString(),
     };
-    if (!mustReport(verdict, reportedHealth(proxy), now())) return;
+    if (!mustReport(verdict, reportedHealth(proxy), now())) {
+      // The status has it: the next report is a first one again.
+      entry.sent = { times: 0, at: 0 };
+      return;
+    }
     const said = `${healthy} ${held}`;
     const repeated = sent.said === said;
     if (repeated && now() - sent.at < Math.min(RESEND_MAX_MILLIS, RESEND_MILLIS * 2 ** (sent.times - 1))) return;
@@ -167,8 +172,7 @@ export function createProbeLoop(deps: ProbeShardDeps, resumed: Streaks): ProbeLo
           .map(([uid, { counters, subject }]) => [uid, { ...counters, subject }]),
       ),
     stop() {
-      for (const { timer } of tracked.values()) clearTimeout(timer);
-      tracked.clear();
+      for (const { proxy } of [...tracked.values()]) forget(proxy);
     },
   };
 }
@@ -176,6 +180,15 @@ export function createProbeLoop(deps: ProbeShardDeps, resumed: Streaks): ProbeLo
 const labelOf = ({ metadata: { namespace, name } }: Proxy): string => `${namespace}/${name}`;
 
 const spread = (proxy: Proxy): number => Math.random() * healthOf(proxy.spec).intervalSeconds * 1000;
+
+/** A proxy that wants a login that can't be had fails its probe, in words that lead to the Secret. */
+function lacksLogin({ metadata, spec }: Proxy, target: ProbeTarget): ProbeResult | undefined {
+  const wanted = isExternal(spec) ? spec.endpoint.credentialsSecretRef?.name : undefined;
+  if (wanted === undefined || target.credentials) return undefined;
+  const where = `Secret "${wanted}" in namespace ${metadata.namespace}`;
+  const message = `no ${where} with the keys username and password and the label ${CREDENTIALS_LABEL}: "true"`;
+  return { ok: false, latencyMillis: 0, message };
+}
 
 /** Undefined while there is nothing to probe: no address, not provisioned, or on its way out. */
 function subjectOf(proxy: Proxy): string | undefined {

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { getCACertificates } from 'node:tls';
+import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
 import type { ProbeResult } from '../model/verdict.ts';
 
@@ -26,6 +26,7 @@ export type Probe = (target: ProbeTarget) => Promise<ProbeResult>;
  * https means CONNECT with TLS verified inside; http a plain proxied GET. `extraCa` is trusted for every probe.
  */
 export function createProbe(extraCa?: string): Probe {
+  const secureContext = createSecureContexts(extraCa);
   return (target) => {
     const { host, port, credentials, url, caBundle } = target;
     const agent = new ProxyAgent({
@@ -34,7 +35,7 @@ export function createProbe(extraCa?: string): Probe {
       // Plain http through CONNECT, undici's default, is what a stock Squid denies.
       proxyTunnel: url.startsWith('https:'),
       ...NO_LIMITS,
-      requestTls: { ca: trusted(extraCa, caBundle), timeout: 0 },
+      requestTls: { secureContext: secureContext(caBundle), timeout: 0 },
       proxyTls: { timeout: 0 },
     });
     return fetchOnce(agent, url, target);
@@ -43,8 +44,9 @@ export function createProbe(extraCa?: string): Probe {
 
 /** Fetches a probe's URL as a probe does, but without any proxy: is the target there at all? */
 export function createControlProbe(extraCa?: string): (url: string, expectation: Expectation) => Promise<ProbeResult> {
+  const secureContext = createSecureContexts(extraCa);
   return (url, expectation) => {
-    const connect = { ca: trusted(extraCa, expectation.caBundle), timeout: 0 };
+    const connect = { secureContext: secureContext(expectation.caBundle), timeout: 0 };
     return fetchOnce(new Agent({ ...NO_LIMITS, connect }), url, expectation);
   };
 }
@@ -52,10 +54,18 @@ export function createControlProbe(extraCa?: string): (url: string, expectation:
 /** The one deadline is the probe's own: none of undici's defaults may come before it. */
 const NO_LIMITS = { connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 } as const;
 
-const trusted = (...pems: (string | undefined)[]): string[] => [
-  ...getCACertificates('default'),
-  ...pems.filter((pem) => pem !== undefined),
-];
+/** By CA bundle, since reading all the CAs of a system takes tens of milliseconds, in which nothing else happens. */
+function createSecureContexts(extraCa: string | undefined): (caBundle: string | undefined) => SecureContext {
+  const contexts = new Map<string, SecureContext>();
+  return (caBundle = '') => {
+    const known = contexts.get(caBundle);
+    if (known) return known;
+    const ca = [...getCACertificates('default'), extraCa, caBundle].filter((pem) => pem !== undefined && pem !== '');
+    const context = createSecureContext({ ca: ca as string[] });
+    contexts.set(caBundle, context);
+    return context;
+  };
+}
 
 /** One request, and the end of its dispatcher. */
 async function fetchOnce(

@@ -11,7 +11,11 @@ export const REPLACE = 'replace';
 export const CONFIGURE = 'configure';
 
 /** A recreated CR is another proxy, so the UID is part of the name. */
-export const proxyWorkflowID = ({ namespace, name, uid }: ProxyRef): string => `proxy/${namespace}/${name}/${uid}`;
+export const proxyWorkflowID = ({ namespace, name, uid }: ProxyRef): string =>
+  `${proxyWorkflowPrefix(namespace)}${name}/${uid}`;
+
+/** With which the workflows of a namespace's Proxies begin; of all namespaces when it is empty. */
+export const proxyWorkflowPrefix = (namespace: string): string => (namespace ? `proxy/${namespace}/` : 'proxy/');
 
 /** Keyword search attributes that the Temporal namespace must know before a workflow starts. */
 export const SEARCH_ATTRIBUTES = ['ProxyPhase', 'ProxyProvider', 'ProxyName', 'ProxyNamespace'] as const;

@@ -1,11 +1,13 @@
-import { type Client, WorkflowIdConflictPolicy } from '@temporalio/client';
-import { CLOUD_INIT_LABEL, FINALIZER, isExternal, type Proxy, refOf } from '../model/proxy.ts';
+import { type Client, WorkflowIdConflictPolicy, WorkflowNotFoundError } from '@temporalio/client';
+import { ABANDON_ANNOTATION, CLOUD_INIT_LABEL, FINALIZER, isExternal, type Proxy, refOf } from '../model/proxy.ts';
 import {
   CONFIGURE,
+  NUDGE,
   PROBES_WORKFLOW,
   PROXY_WORKFLOW,
   probesTaskQueue,
   proxyWorkflowID,
+  proxyWorkflowPrefix,
 } from '../model/workflow-names.ts';
 import type { ListWatch } from './list-watch.ts';
 import { createNudges } from './nudges.ts';
@@ -52,7 +54,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
     const first = !forwarded.has(uid);
     forwarded.set(uid, news);
     // After a restart, a workflow that has acted on all there is need not be woken; resync makes sure that it runs.
-    if (first && isSettled(proxy)) return;
+    if (first && isSettled(proxy) && !usesSecret(proxy)) return;
     nudges.nudge(proxy, { start: needsWorkflow(proxy) });
   }
 
@@ -65,7 +67,15 @@ export function startWatcher(options: WatcherOptions): Watcher {
       const query = `WorkflowType = '${PROXY_WORKFLOW}' AND ExecutionStatus = 'Running'`;
       for await (const { workflowId } of client.workflow.list({ query })) running.add(workflowId);
       for (const proxy of cache.all()) {
-        if (needsWorkflow(proxy) && !running.has(proxyWorkflowID(refOf(proxy)))) nudges.nudge(proxy, { start: true });
+        const id = proxyWorkflowID(refOf(proxy));
+        if (needsWorkflow(proxy) && !running.has(id)) nudges.nudge(proxy, { start: true });
+        running.delete(id);
+      }
+      // What is left runs for a Proxy that went while nobody watched: it ends when it looks.
+      const { namespace = '' } = options;
+      for (const id of running) {
+        if (id.startsWith(proxyWorkflowPrefix(namespace)))
+          await client.workflow.getHandle(id).signal(NUDGE).catch(ignoreGone);
       }
     });
   }
@@ -128,7 +138,8 @@ export function startWatcher(options: WatcherOptions): Watcher {
   };
 }
 
-const newsOf = ({ metadata }: Proxy): string => `${metadata.generation} ${metadata.deletionTimestamp ?? ''}`;
+const newsOf = ({ metadata }: Proxy): string =>
+  `${metadata.generation} ${metadata.deletionTimestamp ?? ''} ${metadata.annotations?.[ABANDON_ANNOTATION] ?? ''}`;
 
 const isSettled = ({ metadata, status }: Proxy): boolean =>
   !metadata.deletionTimestamp && status?.observedGeneration === metadata.generation;
@@ -136,6 +147,14 @@ const isSettled = ({ metadata, status }: Proxy): boolean =>
 /** One that is on its way out and no longer holds an instance of ours needs nothing from us. */
 const needsWorkflow = ({ metadata }: Proxy): boolean =>
   !metadata.deletionTimestamp || (metadata.finalizers?.includes(FINALIZER) ?? false);
+
+function ignoreGone(error: unknown): void {
+  if (!(error instanceof WorkflowNotFoundError)) throw error;
+}
+
+/** A Secret may have been rotated while nobody watched. */
+const usesSecret = ({ spec }: Proxy): boolean =>
+  !isExternal(spec) && spec.cloudInit !== undefined && 'secretRef' in spec.cloudInit;
 
 const refersTo = ({ spec }: Proxy, secret: string): boolean =>
   !isExternal(spec) &&

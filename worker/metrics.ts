@@ -20,7 +20,8 @@ export interface Metrics {
   countProviderCall: CountProviderCall;
   countLease(outcome: string): void;
   targetDown(url: string, down: boolean): void;
-  countOrphans(provider: string, deleted: number, spared: number): void;
+  /** `spared` is undefined where nobody can say. */
+  countOrphans(provider: string, deleted: number, spared: number | undefined): void;
   /** Each is read at scrape time. */
   watchProxies(proxies: () => Iterable<Proxy>): void;
   watchLeases(active: () => Promise<number>): void;
@@ -95,7 +96,7 @@ export function createMetrics(): Metrics {
     targetDown: (url, down) => targetsDown.set({ url }, down ? 1 : 0),
     countOrphans(provider, deleted, spared) {
       orphansDeleted.inc({ provider }, deleted);
-      orphansSpared.set({ provider }, spared);
+      if (spared !== undefined) orphansSpared.set({ provider }, spared);
     },
     countLease: (outcome) => leaseRequests.inc({ outcome }),
     watchProxies(proxies) {

@@ -53,7 +53,9 @@ export async function run(settings: Settings, logger: Logger, version: string, s
     metrics.watchProxies(() => cache.all());
     metrics.watchAges('proxies', () => cache);
 
-    const trimmedBySchedule = plays('api') && plays('worker');
+    const { serveQueues, taskQueue } = settings;
+    const servesMain = serveQueues.length === 0 || serveQueues.includes(taskQueue);
+    const trimmedBySchedule = plays('api') && plays('worker') && servesMain;
     const leases = plays('api')
       ? stopLater(
           await startLeaseService({ settings, cache, credentials, metrics, logger, version, trimmedBySchedule }),
@@ -70,7 +72,7 @@ export async function run(settings: Settings, logger: Logger, version: string, s
         isUnavailable: healths.isUnavailable,
         metrics,
         logger,
-        ...(leases && { trimLeases: leases.trim }),
+        ...(leases && trimmedBySchedule && { trimLeases: leases.trim }),
         ...(seams && { seams }),
       });
       stopLater(service);
@@ -78,7 +80,7 @@ export async function run(settings: Settings, logger: Logger, version: string, s
     }
     if (temporal && plays('watcher')) {
       const { client } = temporal;
-      const { taskQueue, probeShards, watchResync: resyncMillis } = settings;
+      const { probeShards, watchResync: resyncMillis } = settings;
       const watcher = stopLater(startWatcher({ ...watching, cache, client, taskQueue, probeShards, resyncMillis }));
       metrics.watchAges('cloud-init secrets', () => watcher.secrets);
       metrics.watchNudges(() => watcher.pending);

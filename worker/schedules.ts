@@ -13,14 +13,16 @@ export interface WantedSchedule {
   workflowType: string;
   args: unknown[];
   everyMillis: number;
+  /** From the moment it is made to its first run. */
+  firstAfterMillis: number;
 }
 
 export interface SchedulesOptions {
   client: Client;
   taskQueue: string;
   wanted: WantedSchedule[];
-  /** Schedules whose ids begin like this are ours to remove when nobody wants them any more. */
-  prefixes: string[];
+  /** Whether a schedule is ours to remove when nobody wants it any more. */
+  ours(id: string): boolean;
   logger: Logger;
 }
 
@@ -34,18 +36,13 @@ const EXECUTION_TIMEOUT = '10m';
  * Makes the schedules what the configuration wants, and touches nothing else: one that a person has paused stays paused,
  * and one that already fits is not written.
  */
-export async function ensureSchedules({
-  client,
-  taskQueue,
-  wanted,
-  prefixes,
-  logger,
-}: SchedulesOptions): Promise<void> {
-  await client.withDeadline(Date.now() + CALL_MILLIS, async () => {
-    for (const schedule of wanted) await ensure(client, taskQueue, schedule, logger);
-    const ids = new Set(wanted.map(({ id }) => id));
+export async function ensureSchedules({ client, taskQueue, wanted, ours, logger }: SchedulesOptions): Promise<void> {
+  const inTime = <T>(call: () => Promise<T>) => client.withDeadline(Date.now() + CALL_MILLIS, call);
+  for (const schedule of wanted) await inTime(() => ensure(client, taskQueue, schedule, logger));
+  const ids = new Set(wanted.map(({ id }) => id));
+  await inTime(async () => {
     for await (const { scheduleId } of client.schedule.list()) {
-      if (ids.has(scheduleId) || !prefixes.some((prefix) => scheduleId.startsWith(prefix))) continue;
+      if (ids.has(scheduleId) || !ours(scheduleId)) continue;
       logger.warn({ schedule: scheduleId }, 'removing a schedule whose provider left the configuration');
       await client.schedule.getHandle(scheduleId).delete().catch(ignoreMissing);
     }
@@ -75,10 +72,11 @@ async function ensure(client: Client, taskQueue: string, schedule: WantedSchedul
   await handle.update(({ state }) => ({ ...optionsOf(schedule, taskQueue), state }));
 }
 
-function optionsOf({ id, workflowType, args, everyMillis }: WantedSchedule, taskQueue: string): ScheduleUpdate {
+function optionsOf(schedule: WantedSchedule, taskQueue: string): ScheduleUpdate {
+  const { id, workflowType, args, everyMillis, firstAfterMillis } = schedule;
   return {
-    // Intervals count from the epoch; the offset makes the first run come one full interval from now.
-    spec: { intervals: [{ every: everyMillis, offset: Date.now() % everyMillis }] },
+    // Intervals count from the epoch; the offset makes the first run come when it is wanted from now.
+    spec: { intervals: [{ every: everyMillis, offset: Math.round(Date.now() + firstAfterMillis) % everyMillis }] },
     action: {
       type: 'startWorkflow',
       workflowType,

@@ -44,7 +44,7 @@ const SETTINGS = {
   serveQueues: list(
     'SERVE_QUEUES',
     '',
-    'Task queues that the worker role serves, with commas; empty: all in the providers file',
+    'Task queues that the worker role serves, with commas; empty: --task-queue alone, with its probes',
   ),
   leaseApiAddress: address('LEASE_API_ADDRESS', ':8090', 'Where the lease API listens'),
   metricsAddress: address('METRICS_ADDRESS', ':8080', 'Where /metrics is served'),

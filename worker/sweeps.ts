@@ -15,6 +15,8 @@ import type { WorkerServiceDeps } from './worker-service.ts';
 const NUDGE_CALL_MILLIS = 10_000;
 const TRIM_MILLIS = 60_000;
 const RETRY_MILLIS = 30_000;
+/** Somebody may have removed one, or a worker with an older configuration may have come and gone. */
+const KEEP_MILLIS = 10 * 60_000;
 
 /** What sweeps need, as this process is set up. */
 export function sweepDeps(
@@ -42,12 +44,13 @@ export function sweepDeps(
       }
     },
     now: Date.now,
-    countOrphans: (provider, { found, deleted }) => metrics.countOrphans(provider, deleted, found - deleted),
+    countOrphans: (provider, { found, deleted }) =>
+      metrics.countOrphans(provider, deleted, found === undefined ? undefined : found - deleted),
     log: logger,
   };
 }
 
-/** Brings the schedules in step with the configuration, in the background until it has worked. */
+/** Brings the schedules in step with the configuration, and keeps them there, in the background. */
 export function keepSchedules(
   deps: WorkerServiceDeps,
   route: (provider: string) => ObservedProvider,
@@ -57,28 +60,38 @@ export function keepSchedules(
   const wanted = providerConfigs.flatMap(({ name }): WantedSchedule[] => {
     const routed = route(name);
     const queue = routed.configured ? routed.taskQueue : taskQueue;
-    const sweep = (id: string, everyMillis: number, orphans: boolean) => ({
+    const sweep = (id: string, everyMillis: number, orphans: boolean): WantedSchedule => ({
       id: `${id}/${name}`,
       workflowType: SWEEP_WORKFLOW,
       args: [{ provider: name, orphans }, queue],
       everyMillis,
+      // Out of step, or each full sweep would come together with one for drift alone.
+      firstAfterMillis: orphans ? everyMillis : everyMillis / 2,
     });
     return [sweep('sweep', sweepInterval, true), sweep('drift', driftInterval, false)];
   });
   if (trimLeases) {
     const args = [leasesTaskQueue(taskQueue)];
-    wanted.push({ id: 'trim-leases', workflowType: TRIM_LEASES_WORKFLOW, args, everyMillis: TRIM_MILLIS });
+    wanted.push({
+      id: 'trim-leases',
+      workflowType: TRIM_LEASES_WORKFLOW,
+      args,
+      everyMillis: TRIM_MILLIS,
+      firstAfterMillis: TRIM_MILLIS,
+    });
   }
-  const prefixes = ['sweep/', 'drift/'];
+  const ours = (id: string) => id.startsWith('sweep/') || id.startsWith('drift/') || id === 'trim-leases';
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   const attempt = async () => {
+    let pause = KEEP_MILLIS;
     try {
-      await ensureSchedules({ client: temporal.client, taskQueue, wanted, prefixes, logger });
+      await ensureSchedules({ client: temporal.client, taskQueue, wanted, ours, logger });
     } catch (error) {
-      logger.warn({ err: error }, `Schedules could not be brought in step; trying again in ${RETRY_MILLIS / 1000} s`);
-      if (!stopped) timer = setTimeout(() => void attempt(), RETRY_MILLIS);
+      pause = RETRY_MILLIS;
+      logger.warn({ err: error }, `Schedules could not be brought in step; trying again in ${pause / 1000} s`);
     }
+    if (!stopped) timer = setTimeout(() => void attempt(), pause);
   };
   void attempt();
   return {

@@ -48,8 +48,10 @@ export async function startWorkerService(
 ): Promise<{ failed: Promise<never>; stop(): Promise<void> }> {
   const { settings, temporal, providerConfigs, metrics, logger, seams } = deps;
   const { taskQueue, serveQueues } = settings;
-  const serves = (queue: string) => serveQueues.length === 0 || serveQueues.includes(queue);
-  const probes = probeActivities(deps);
+  // A queue with a name of its own may only be served where its host is: never unless it is asked for.
+  const served = serveQueues.length > 0 ? serveQueues : [taskQueue];
+  const serves = (queue: string) => served.includes(queue);
+  const probes = serves(taskQueue) ? probeActivities(deps) : undefined;
   // Last of what can fail for a wrong setting: a provider may start instances again that it finds stopped.
   const providers = await openProviders(providerConfigs, taskQueue, serves, logger, metrics.countProviderCall);
   try {
@@ -73,31 +75,28 @@ export async function startWorkerService(
       ...providerActivities,
     };
     const leases = deps.trimLeases && createLeaseActivities(deps.trimLeases);
+    const slots = settings.probeShards;
     const queues: QueueWork[] = [
-      { taskQueue, activities: main, workflows: true, ...CALLS },
+      ...(serves(taskQueue) ? [{ taskQueue, activities: main, workflows: true, ...CALLS }] : []),
       // A shard never finishes by itself, and the sooner it is cancelled, the sooner its next worker has it.
-      {
-        taskQueue: probesTaskQueue(taskQueue),
-        activities: probes,
-        workflows: false,
-        slots: settings.probeShards,
-        grace: 0,
-      },
+      ...(probes
+        ? [{ taskQueue: probesTaskQueue(taskQueue), activities: probes, workflows: false, slots, grace: 0 }]
+        : []),
       ...providers.queues
-        .filter((queue) => queue !== taskQueue)
+        .filter((queue) => queue !== taskQueue && serves(queue))
         .map((queue) => ({ taskQueue: queue, activities: providerActivities, workflows: false, ...CALLS })),
       ...(leases ? [{ taskQueue: leasesTaskQueue(taskQueue), activities: leases, workflows: false, ...CALLS }] : []),
-    ].filter((work) => serves(work.taskQueue));
+    ];
     if (queues.length === 0)
-      throw new StartError(`None of the task queues ${serveQueues.join(', ')} exists; check --serve-queues`);
+      throw new StartError(`None of the task queues ${served.join(', ')} exists; check --serve-queues`);
     const { cachedWorkflows: maxCachedWorkflows, deploymentName, deploymentBuildId: buildId } = settings;
     const version = buildId ? { deploymentName, buildId } : undefined;
     const workers = await startWorkers(temporal, queues, { maxCachedWorkflows, ...(version && { version }) });
-    const schedules = keepSchedules(deps, providers.route);
+    const schedules = serves(taskQueue) ? keepSchedules(deps, providers.route) : undefined;
     return {
       failed: workers.failed,
       async stop() {
-        schedules.stop();
+        schedules?.stop();
         await workers.stop();
         await providers.close();
       },

@@ -87,7 +87,7 @@ export function decide(world: World): Decision {
 export function needsLook({ proxy, memory }: Pick<World, 'proxy' | 'memory'>): boolean {
   if (proxy.mode === 'External' || !proxy.finalizer || !proxy.provider.configured) return false;
   if (proxy.deleting) return !proxy.abandon && mayHaveInstance(proxy, memory);
-  if (latched(proxy, memory) || 'cloudInitError' in proxy.desired) return false;
+  if (latched(proxy, memory)) return false;
   return proxy.status.providerID !== undefined;
 }
 
@@ -158,7 +158,8 @@ export function afterFailure(world: World<ObservedManaged>, failure: Failure, ac
 
   if (proxy.deleting) {
     // Never latched: a CR that could not be deleted today must go tomorrow, once its provider lets it.
-    const message = `Can't delete ${proxy.instanceName} yet, trying again: ${failure.message}`;
+    const remedy = failure.class === 'Permanent' && proxy.provider.configured ? `; or ${leaveBehind(proxy)}` : '';
+    const message = `Can't delete ${proxy.instanceName} yet, trying again: ${failure.message}${remedy}`;
     const wait = failure.class === 'QuotaExceeded' ? timing.quotaRetry : (failure.retryAfterMillis ?? pause);
     return step(world, notProvisioned(ProvisionedReason.Deleting, message), wait, 'retry', memory);
   }
@@ -299,10 +300,11 @@ function represent(world: World<ObservedManaged>, instance: Instance): Decision 
         port: proxy.port,
         ...(moved && { healthy: NOT_PROBED, latencyMillis: null }),
       };
-      return { ...settled(world), report };
+      const losses = age > SETTLED_MILLIS ? 0 : memory.losses;
+      return { ...settled({ ...world, memory: { ...memory, losses } }), report };
     }
     case 'Provisioning': {
-      if (age > timing.provisioningTimeout) {
+      if (now - comingUpSince(world, instance) > timing.provisioningTimeout) {
         const minutes = Math.round(timing.provisioningTimeout / 6000) / 10;
         const message = `${instance.name} did not run within ${minutes} min; deleting it to try again${because(instance)}`;
         return lose(world, ProvisionedReason.ProvisioningTimeout, message, memory.losses + 1);
@@ -316,6 +318,13 @@ function represent(world: World<ObservedManaged>, instance: Instance): Decision 
       return lose(world, ProvisionedReason.Stopped, message, age > SETTLED_MILLIS ? 1 : memory.losses + 1);
     }
   }
+}
+
+/** An instance that ran before has its time from when it was first seen not to, not from when it was made. */
+function comingUpSince({ proxy, now }: World<ObservedManaged>, { createdAt }: Instance): number {
+  const provisioned = conditionOf(proxy.status.conditions, 'Provisioned');
+  if (provisioned?.status === 'True') return now;
+  return Math.max(Date.parse(createdAt), Date.parse(provisioned?.lastTransitionTime ?? createdAt));
 }
 
 /** Deletes an instance that is no good. The first loss is mended at once; a series of them waits longer each time. */
@@ -351,10 +360,23 @@ function withoutProvider(world: World<ObservedManaged>, failure: Failure): Decis
 }
 
 function withoutCloudInit(world: World<ObservedManaged>, message: string): Decision {
+  const { proxy, look } = world;
+  // Nothing can be made without it, but an instance that is there must still be what the status says of it.
+  if (look && 'failed' in look) return afterFailure(world, look.failed);
+  if (look && 'absent' in look) return lostWithoutCloudInit(world, message);
+  if (look && look.found.state === 'Stopped') return represent(world, look.found);
   const failures = world.memory.failures + 1;
   const memory = { ...world.memory, failures };
-  const statement = trouble(world.proxy, memory, ProvisionedReason.CloudInitError, message);
+  const statement = trouble(proxy, memory, ProvisionedReason.CloudInitError, message);
   return step(world, statement, backoff(world, failures), 'cloud-init', memory);
+}
+
+function lostWithoutCloudInit(world: World<ObservedManaged>, message: string): Decision {
+  const failures = world.memory.failures + 1;
+  const memory: Memory = { ...world.memory, create: 'none', failures };
+  const statement = notProvisioned(ProvisionedReason.CloudInitError, message);
+  const decision = step(world, statement, backoff(world, failures), 'cloud-init', memory);
+  return { ...decision, report: { ...NO_INSTANCE, ...decision.report, generation: world.proxy.generation } };
 }
 
 /** Nothing to do until something changes. */
@@ -415,13 +437,12 @@ function refused({ status }: ObservedManaged): boolean {
   return provisioned?.status === 'False' && REFUSALS.includes(provisioned.reason);
 }
 
-function unconfigured(
-  { deleting, instanceName }: ObservedManaged,
-  { name, known }: { name: string; known: string[] },
-): Failure {
-  const remedy = deleting
-    ? 'configure it again so that the instance can be deleted, or leave the instance behind: ' +
-      `kubectl annotate proxy NAME ${ABANDON_ANNOTATION}=${instanceName}`
+const leaveBehind = ({ instanceName }: ObservedManaged): string =>
+  `leave the instance behind: kubectl annotate proxy NAME ${ABANDON_ANNOTATION}=${instanceName}`;
+
+function unconfigured(proxy: ObservedManaged, { name, known }: { name: string; known: string[] }): Failure {
+  const remedy = proxy.deleting
+    ? `configure it again so that the instance can be deleted, or ${leaveBehind(proxy)}`
     : 'add it to the providers file, or make another Proxy';
   const list = known.length > 0 ? known.join(', ') : 'none';
   return {

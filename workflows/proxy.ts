@@ -172,7 +172,7 @@ export async function proxy(ref: ProxyRef, carried: Carried = { memory: BLANK_ME
     if (verdict.subject !== state.published?.subject || state.published.phase === 'Deleting') return;
     await publish(healthReport(verdict, state.generation ?? 0));
     // A proxy that fails its probes may well have lost its machine: sooner asked than swept.
-    if (!verdict.healthy && !verdict.held) nudged = true;
+    if (!verdict.healthy) nudged = true;
   }
 
   function askForReplacement(): string {

@@ -8,9 +8,11 @@ export type SweepOutcome =
 
 /** What became of the orphans; absent where the sweep did not look for any. */
 export interface OrphanOutcome {
-  /** How many there were. */
-  found: number;
+  /** How many suspects there were; undefined where not all was seen, so that nobody can say. */
+  found?: number;
   deleted: number;
+  /** The words of the provider on the last deletion that it refused. */
+  refused?: string;
   /** Why those that were not deleted were spared. */
   spared?: { reason: string; message: string };
 }
@@ -48,7 +50,7 @@ export function healthAfter(
   return {
     ...before,
     instances: instances - (orphans?.deleted ?? 0),
-    ...(orphans && { orphans: orphans.found - orphans.deleted }),
+    ...(orphans?.found !== undefined && { orphans: orphans.found - orphans.deleted }),
     lastCheckTime: time,
     lastSuccessTime: time,
     consecutiveFailures: 0,
@@ -60,14 +62,14 @@ export function healthAfter(
 export const hasRecovered = (before: ProviderHealthStatus | undefined, outcome: SweepOutcome): boolean =>
   outcome.listed && conditionOf(before?.conditions, 'Available')?.status === 'False';
 
-function collected({ found, deleted, spared }: OrphanOutcome): Statement {
+function collected({ found = 0, deleted, spared, refused }: OrphanOutcome): Statement {
   if (spared) return { status: 'False', ...spared };
-  const message = deleted > 0 ? `${deleted} orphans deleted` : 'No orphans';
-  return found === deleted
-    ? { status: 'True', reason: 'NoOrphans', message }
-    : {
-        status: 'False',
-        reason: 'SecondLook',
-        message: `${found - deleted} suspects turned out to be none of ours to delete yet`,
-      };
+  if (refused)
+    return { status: 'False', reason: 'DeleteFailed', message: `An orphan could not be deleted: ${refused}` };
+  if (found === deleted) {
+    const message = deleted > 0 ? `${deleted} orphans deleted` : 'No orphans';
+    return { status: 'True', reason: 'NoOrphans', message };
+  }
+  const message = `${found - deleted} suspects turned out to be none at a second look`;
+  return { status: 'True', reason: 'SecondLook', message };
 }

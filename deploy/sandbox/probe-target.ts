@@ -23,7 +23,7 @@ export interface ProbeTarget extends Child {
 
 /** Starts the server that probes ask for, on 127.80.0.1 and free ports unless given. Its CA in `dir` is kept. */
 export async function startProbeTarget(
-  options: Omit<PartOptions, 'binary'> & { address?: ProbeTargetAddress },
+  options: Omit<PartOptions, 'binary'> & { name?: string; address?: ProbeTargetAddress },
 ): Promise<ProbeTarget> {
   const { dir, recordDir, signal, onSpawn, hurry } = options;
   const { host, httpPort, httpsPort } = options.address ?? (await freeAddress('127.80.0.1'));
@@ -35,7 +35,7 @@ export async function startProbeTarget(
   const [http, https] = [`http://${host}:${httpPort}/`, `https://${host}:${httpsPort}/`];
   const ca = readFileSync(certificate.ca, 'utf8');
   const child = await startChild({
-    name: 'probe-target',
+    name: options.name ?? 'probe-target',
     command: process.execPath,
     args: [
       join(import.meta.dirname, 'probe-target-server.ts'),

@@ -2,12 +2,17 @@ import { readFileSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { parse, stringify } from 'yaml';
 import type { Addresses } from './addresses.ts';
+import type { NodeLayout } from './node/layout.ts';
 import type { SandboxPaths } from './paths.ts';
 import { replaceFile } from './write-file.ts';
 
-/** Writes the providers file of the sandbox: one `host` provider whose Squids may reach loopback, and nothing else. */
-export function writeProvidersFile(paths: SandboxPaths, addresses: Addresses): void {
+/**
+ * Writes the providers file of the sandbox: one `host` provider whose Squids may reach loopback, with a node also one
+ * whose pods may reach the host's end of their link; and neither of them anything else.
+ */
+export function writeProvidersFile(paths: SandboxPaths, addresses: Addresses, node?: NodeLayout): void {
   const { probeTarget, proxyRange } = addresses;
+  const targetPorts = { httpPorts: [80, probeTarget.httpPort], connectPorts: [443, probeTarget.httpsPort] };
   const local = {
     name: 'local',
     type: 'host',
@@ -15,11 +20,19 @@ export function writeProvidersFile(paths: SandboxPaths, addresses: Addresses): v
     addresses: proxyRange,
     clients: ['127.0.0.0/8'],
     allowedNetworks: ['127.0.0.0/8'],
-    httpPorts: [80, probeTarget.httpPort],
-    connectPorts: [443, probeTarget.httpsPort],
+    ...targetPorts,
+  };
+  const pods = node && {
+    name: 'pods',
+    type: 'kubernetes',
+    namespace: 'default',
+    kubeconfig: paths.kubeconfig,
+    clients: [node.hostAddress],
+    allowedNetworks: [node.hostAddress],
+    ...targetPorts,
   };
   const head = '# Written anew at each `npm start`. For a file of your own: npm start -- --providers-config FILE\n';
-  replaceFile(paths.providers, head + stringify({ providers: [local] }));
+  replaceFile(paths.providers, head + stringify({ providers: pods ? [local, pods] : [local] }));
 }
 
 /**

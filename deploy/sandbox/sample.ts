@@ -3,16 +3,17 @@ import { join } from 'node:path';
 import { projectRoot, type SandboxPaths } from './paths.ts';
 import { replaceFile } from './write-file.ts';
 
-const shipped = 'deploy/samples/local.yaml';
-/** The https target that the shipped sample is probed through. */
-const shippedTarget = 'https://127.80.0.1:18443/';
+/** The shipped samples, each with the probe target that it names. */
+const shippedTargets = { local: 'https://127.80.0.1:18443/', pods: 'http://10.77.0.1:18080/' } as const;
 
 /**
- * The sample to apply here: the shipped one, or, where another sandbox has the usual address of the probe target, a copy
- * that names this one's. Returns its path, relative to the project's root when it is the shipped one.
+ * The sample to apply here: the shipped one, or, where the probe target is not at its usual address, a copy that names
+ * this sandbox's. Returns its path, relative to the project's root when it is the shipped one.
  */
-export function fittingSample({ sample }: SandboxPaths, httpsTarget: string): string {
-  if (httpsTarget === shippedTarget) return shipped;
-  replaceFile(sample, readFileSync(join(projectRoot, shipped), 'utf8').replaceAll(shippedTarget, httpsTarget));
-  return sample;
+export function fittingSample(name: keyof typeof shippedTargets, { dir }: SandboxPaths, target: string): string {
+  const shipped = `deploy/samples/${name}.yaml`;
+  if (target === shippedTargets[name]) return shipped;
+  const copy = join(dir, `${name}.yaml`);
+  replaceFile(copy, readFileSync(join(projectRoot, shipped), 'utf8').replaceAll(shippedTargets[name], target));
+  return copy;
 }

@@ -5,10 +5,15 @@ import { allOrNothing } from './all-or-nothing.ts';
 import { applyCrds } from './crds.ts';
 import { writeEnvFile } from './env-file.ts';
 import { SandboxError } from './failure.ts';
+import { createKubectl, type Kubectl } from './kubectl.ts';
 import { tryLock } from './lock.ts';
 import { boundLogs, rotateLog } from './log-files.ts';
+import { nodeLayout } from './node/layout.ts';
+import { deletePods } from './node/node-object.ts';
+import { nodePartNames } from './node/plan-node.ts';
+import { removeNode } from './node/remove-node.ts';
 import { type OrchestratorCommand, orchestratorName } from './orchestrator.ts';
-import type { Parts } from './parts.ts';
+import type { NodeParts, Parts } from './parts.ts';
 import type { SandboxPaths } from './paths.ts';
 import { describeSandbox, type PlannedPart, planSandbox, type SandboxPlan, type SandboxSettings } from './plan.ts';
 import { createPortPicker, type PortPicker } from './ports.ts';
@@ -22,6 +27,8 @@ export interface SandboxOptions {
   paths: SandboxPaths;
   /** Obtains the executables; called once the state folder is ours. */
   parts: (signal: AbortSignal) => Promise<Parts>;
+  /** With it, there is a node for pods; obtains what that needs. */
+  node?: ((signal: AbortSignal) => Promise<NodeParts>) | undefined;
   orchestrator: OrchestratorCommand;
   /** Used instead of the generated providers file; absolute. */
   providersConfig?: string | undefined;
@@ -45,7 +52,7 @@ export interface Sandbox {
  * The orchestrator first, while what it talks to is there. The API server before etcd, without which it would wait in
  * vain to finish its work.
  */
-export const stopOrder = [[orchestratorName], ['kube-apiserver', 'temporal', 'probe-target'], ['etcd']];
+export const stopOrder = [[orchestratorName], nodePartNames, ['kube-apiserver', 'temporal', 'probe-target'], ['etcd']];
 
 /** Brings the whole sandbox up, or leaves nothing running and rejects with what to tell the person. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
@@ -56,11 +63,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     throw new SandboxError(`A sandbox already runs on ${paths.dir}: process ${pid}. Stop it with: kill ${pid}`);
   }
   const up: Supervised[] = [];
+  const layout = nodeLayout(paths);
+  let kubectl: Kubectl | undefined;
   const picker = createPortPicker();
   const unbound = boundLogs(() => logFiles(paths));
   let settings: SandboxSettings | undefined;
   const stop = async () => {
-    await stopAll(up, stateFolders(options), options.hurry);
+    await stopAll(up, options, kubectl);
     unbound();
     await picker.release();
     // A pid that is no longer ours must not stay where scripts read it.
@@ -68,21 +77,24 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     lock.release();
   };
   try {
+    await removeNode(layout);
     const left = await stopLeftovers(paths.run, stopOrder, options.hurry);
     if (left.length > 0) progress.line(`stopped what a killed run had left: ${left.join(', ')}`);
     for (const file of logFiles(paths)) rotateLog(file);
     rememberSquidFolders(paths, stateFolders(options));
     const parts = await options.parts(options.signal);
+    const node = options.node && { layout, parts: await options.node(options.signal) };
+    kubectl = createKubectl(parts.kubectl, paths.kubeconfig);
     const addresses = await settleAddresses(paths, picker);
-    const known: SandboxSettings = describeSandbox(options, addresses);
+    const known: SandboxSettings = describeSandbox(options, addresses, node);
     settings = known;
     writeEnvFile(paths.envFile, known);
-    writeProvidersFile(paths, addresses);
+    writeProvidersFile(paths, addresses, node?.layout);
     const orchestratorStarted = (pid: number) => {
       known.ORCHESTRATOR_PID = String(pid);
       writeEnvFile(paths.envFile, known);
     };
-    const plan = planSandbox(options, parts, addresses, orchestratorStarted);
+    const plan = planSandbox(options, parts, node, addresses, orchestratorStarted);
     await startParts(options, plan, picker, up);
     return { settings: known, stop };
   } catch (error) {
@@ -100,13 +112,14 @@ async function startParts(
   up: Supervised[],
 ): Promise<void> {
   const { paths, progress } = options;
+  const width = Math.max(14, ...plan.node.map(({ name }) => name.length)) + 1;
   const bring = async ({ name, start, ports, where }: PlannedPart, signal: AbortSignal) => {
     const since = Date.now();
     const step = progress.step(name);
     try {
       await picker.release(...ports);
       up.push(supervise(await start(signal), start, progress.line));
-      step.done(`${name.padEnd(15)}${elapsed(Date.now() - since).padStart(6)}  ${where}`);
+      step.done(`${name.padEnd(width)}${elapsed(Date.now() - since).padStart(6)}  ${where}`);
     } catch (error) {
       step.failed();
       throw error;
@@ -117,6 +130,7 @@ async function startParts(
       await bring(plan.etcd, signal);
       await bring(plan.apiServer, signal);
       await applyCrds(paths.kubeconfig, { kubectl: plan.kubectl, signal });
+      for (const part of plan.node) await bring(part, signal);
     },
     (signal) => bring(plan.temporal, signal),
     (signal) => bring(plan.probeTarget, signal),
@@ -124,12 +138,16 @@ async function startParts(
   await bring(plan.orchestrator, options.signal);
 }
 
-async function stopAll(up: Supervised[], squidFolders: string[], hurry: AbortSignal): Promise<void> {
+async function stopAll(up: Supervised[], options: SandboxOptions, kubectl: Kubectl | undefined): Promise<void> {
+  const { paths, hurry } = options;
   for (const batch of stopOrder) {
     const parts = up.filter(({ name }) => batch.includes(name));
+    if (kubectl && parts.some(({ name }) => name === 'node')) await deletePods(kubectl, hurry);
     await Promise.all(parts.map((part) => part.stop(hurry)));
+    // One whose start was given up is not among the parts.
+    if (batch === nodePartNames) await removeNode(nodeLayout(paths));
     // Once it is gone, nobody starts them again.
-    if (batch.includes(orchestratorName)) await stopSquids(squidFolders, hurry);
+    if (batch.includes(orchestratorName)) await stopSquids(stateFolders(options), hurry);
   }
 }
 

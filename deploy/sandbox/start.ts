@@ -3,7 +3,8 @@ import { statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { describeFailure, SandboxError } from './failure.ts';
-import { obtainParts } from './parts.ts';
+import { requireNodeHost } from './node/requirements.ts';
+import { nodeParts, obtainParts } from './parts.ts';
 import { projectRoot, sandboxPaths } from './paths.ts';
 import { requireProc } from './process-identity.ts';
 import { createProgress, elapsed, type Progress } from './progress.ts';
@@ -19,6 +20,8 @@ the next start goes on with it, "npm run clean" removes it.
 
 Options:
   --providers-config FILE  use this providers file instead of the generated one (.sandbox/providers.yaml)
+  --node                   also a node that runs pods, and a provider "pods" of type kubernetes. Root on Linux only;
+                           some 4 minutes more the first time, to build what it needs
   --help                   print this
 
 Environment:
@@ -29,6 +32,8 @@ Environment:
 
 export interface StartArguments {
   help: boolean;
+  /** With a node for pods. */
+  node: boolean;
   /** Absolute. */
   providersConfig: string | undefined;
 }
@@ -36,10 +41,15 @@ export interface StartArguments {
 /** Throws a SandboxError with exit code 2 for what can't be meant. */
 export function parseStartArguments(argv: string[], cwd: string): StartArguments {
   try {
-    const options = { help: { type: 'boolean' }, 'providers-config': { type: 'string' } } as const;
+    const options = {
+      help: { type: 'boolean' },
+      node: { type: 'boolean' },
+      'providers-config': { type: 'string' },
+    } as const;
     const { values } = parseArgs({ args: argv, options, allowPositionals: false });
     const file = values['providers-config'];
-    return { help: values.help === true, providersConfig: file === undefined ? undefined : existingFile(file, cwd) };
+    const providersConfig = file === undefined ? undefined : existingFile(file, cwd);
+    return { help: values.help === true, node: values.node === true, providersConfig };
   } catch (error) {
     if (error instanceof SandboxError) throw error;
     throw new SandboxError(`${(error as Error).message}\nSee: npm start -- --help`, { exitCode: 2 });
@@ -62,6 +72,7 @@ async function main(): Promise<number> {
     return 0;
   }
   requireProc();
+  if (args.node) requireNodeHost();
   const progress = createProgress();
   const stop = new AbortController();
   const hurry = new AbortController();
@@ -83,6 +94,7 @@ async function main(): Promise<number> {
     const sandbox = await startSandbox({
       paths: sandboxPaths(),
       parts: (signal) => obtainParts({ progress, signal }),
+      node: args.node ? (signal) => obtainParts({ only: nodeParts, progress, signal }) : undefined,
       orchestrator: { command: process.execPath, args: ['worker/main.ts'] },
       providersConfig: args.providersConfig,
       discoveryToken: process.env.DISCOVERY_TOKEN || undefined,
@@ -114,7 +126,9 @@ function announce({ settings }: Sandbox, progress: Progress, tookMs: number): vo
   }
   progress.line(`\nTry, in another terminal (Ctrl-C here stops everything):`);
   progress.line(`  export KUBECONFIG=${kubeconfig.startsWith('..') ? settings.KUBECONFIG : kubeconfig}`);
-  progress.line(`  kubectl apply -f ${fittingSample(sandboxPaths(), settings.PROBE_TARGET_HTTPS ?? '')}`);
+  progress.line(`  kubectl apply -f ${fittingSample('local', sandboxPaths(), settings.PROBE_TARGET_HTTPS)}`);
+  if (settings.POD_PROBE_TARGET)
+    progress.line(`  kubectl apply -f ${fittingSample('pods', sandboxPaths(), settings.POD_PROBE_TARGET)}`);
   progress.line(`  kubectl get proxies -w`);
 }
 

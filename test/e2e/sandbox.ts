@@ -21,7 +21,7 @@ export type SandboxSettings = Record<
   | 'PROBE_TARGET_CA'
   | 'ORCHESTRATOR_PID',
   string
-> & { DISCOVERY_TOKEN?: string };
+> & { DISCOVERY_TOKEN?: string; POD_PROBE_TARGET?: string };
 
 /** `npm start`, running. */
 export interface Sandbox {

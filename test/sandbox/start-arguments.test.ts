@@ -5,8 +5,13 @@ import { parseStartArguments } from '../../deploy/sandbox/start.ts';
 it('a providers file is taken from the directory where the person is', () => {
   expect(parseStartArguments(['--providers-config', 'addresses.test.ts'], import.meta.dirname)).toEqual({
     help: false,
+    node: false,
     providersConfig: `${import.meta.dirname}/addresses.test.ts`,
   });
+});
+
+it('a node for pods comes only when it is asked for', () => {
+  expect(parseStartArguments(['--node'], import.meta.dirname)).toMatchObject({ node: true });
 });
 
 it.each([

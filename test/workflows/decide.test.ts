@@ -64,6 +64,13 @@ function withInstance(changes: Partial<ObservedManaged> = {}): ObservedManaged {
   return managed({ recordedHash: HASH, ...changes, status: { ...status, ...changes.status } });
 }
 
+/** One that has been said to be on its way up for so many minutes. */
+function comingUp(minutes: number): ObservedManaged {
+  const statement = { status: 'False', reason: 'Provisioning', message: '' } as const;
+  const conditions = withCondition(undefined, 'Provisioned', statement, 1, NOW - minutes * MINUTE);
+  return withInstance({ status: { conditions } });
+}
+
 function instance(changes: Partial<Instance> = {}): Instance {
   return {
     name: 'proxy-a',
@@ -311,15 +318,35 @@ describe('Managed', () => {
     ],
     [
       'too long on its way up: delete it',
-      world(withInstance(), found({ state: 'Provisioning', createdAt: new Date(NOW - 16 * MINUTE).toISOString() })),
+      world(comingUp(16), found({ state: 'Provisioning', createdAt: new Date(NOW - 16 * MINUTE).toISOString() })),
       'delete False/ProvisioningTimeout NotProbed ip=null deletion 4000',
     ],
     [
       'a second time in a row: with backoff',
-      world(withInstance(), found({ state: 'Provisioning', createdAt: new Date(NOW - 16 * MINUTE).toISOString() }), {
+      world(comingUp(16), found({ state: 'Provisioning', createdAt: new Date(NOW - 16 * MINUTE).toISOString() }), {
         losses: 1,
       }),
       'delete False/ProvisioningTimeout NotProbed ip=null backoff after repeated losses 1999',
+    ],
+    [
+      'an old instance that ran until now has its time from now',
+      world(withInstance(), found({ state: 'Provisioning', createdAt: new Date(NOW - 600 * MINUTE).toISOString() })),
+      '- False/Provisioning provisioning 5000',
+    ],
+    [
+      'and from when it was first seen not to run',
+      world(comingUp(14), found({ state: 'Provisioning', createdAt: new Date(NOW - 600 * MINUTE).toISOString() })),
+      '- False/Provisioning provisioning 5000',
+    ],
+    [
+      'without its cloud-init, an instance that is gone is said to be',
+      world(withInstance({ desired: { cloudInitError: 'No Secret' } }), ABSENT),
+      '- False/CloudInitError NotProbed id=null ip=null cloud-init 1000',
+    ],
+    [
+      'and one that stopped is deleted',
+      world(withInstance({ desired: { cloudInitError: 'No Secret' } }), found({ state: 'Stopped' })),
+      'delete False/Stopped NotProbed ip=null deletion 4000',
     ],
     ['running', world(withInstance(), found()), `- True/Created ip=127.0.0.5 ${IDLE}`],
     [
@@ -367,7 +394,7 @@ describe('Managed', () => {
       [managed(), false],
       [latched, false],
       [withInstance({ finalizer: false }), false],
-      [withInstance({ desired: { cloudInitError: '' } }), false],
+      [withInstance({ desired: { cloudInitError: '' } }), true],
       [withInstance({ provider: { name: 'x', configured: false, known: [] } }), false],
       [managed({ deleting: true }), true],
     ];

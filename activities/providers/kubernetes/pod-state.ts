@@ -85,9 +85,11 @@ const IF_LOST =
 const lostNode = ({ spec, status }: V1Pod): string =>
   `its node ${spec?.nodeName ?? ''} is lost${status?.message ? ` (${short(status.message)})` : ''}; ${IF_LOST}`;
 
-function howItEnded({ reason, exitCode, signal, message }: V1ContainerStateTerminated): string {
+function howItEnded({ reason, exitCode, signal, message = '' }: V1ContainerStateTerminated): string {
   const how = `ended with ${reason ?? 'Error'} (${signal ? `signal ${signal}` : `exit code ${exitCode}`})`;
-  return message ? `${how}: ${short(message.trim().split('\n').at(-1) ?? '')}` : how;
+  // Squid's other lines are of no help: what it was at, and what it has used, when it ended.
+  const fatal = message.split('\n').find((line) => line.includes('FATAL'));
+  return fatal ? `${how}: ${short(fatal.slice(fatal.indexOf('FATAL')).trim())}` : how;
 }
 
 const ranFor = ({ startedAt, finishedAt }: V1ContainerStateTerminated): number =>

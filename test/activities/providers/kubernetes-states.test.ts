@@ -74,7 +74,12 @@ const STATES: [what: string, status: object, state: string, reason: string | und
     'Squid crashes in a loop',
     running({
       state: waiting('CrashLoopBackOff', 'back-off 10s restarting failed container'),
-      lastState: ended('Error', 1, 1, 'starting\nFATAL: Bungled squid.conf\n'),
+      lastState: ended(
+        'Error',
+        1,
+        1,
+        'starting\n2026/11/29 18:00:00| FATAL: Bungled squid.conf\nTerminated abnormally.\n',
+      ),
       restartCount: 2,
     }),
     'Provisioning',
@@ -82,7 +87,11 @@ const STATES: [what: string, status: object, state: string, reason: string | und
   ],
   [
     'Squid is killed for its memory in a loop',
-    running({ state: waiting('CrashLoopBackOff'), lastState: ended('OOMKilled', 137, 90), restartCount: 4 }),
+    running({
+      state: waiting('CrashLoopBackOff'),
+      lastState: ended('OOMKilled', 137, 90, 'Adding nameserver'),
+      restartCount: 4,
+    }),
     'Provisioning',
     'CrashLoopBackOff; Squid ended with OOMKilled (exit code 137), restarts: 4',
   ],
