@@ -45,7 +45,7 @@ export const kubernetesConfig = z.strictObject({
   /** A context of the kubeconfig; without, its current one. */
   context: z.string().min(1).optional(),
   /** An image with Squid 5 or later at /usr/sbin/squid; only that program is run. */
-  image: z.string().min(1).default('ubuntu/squid:6.6-24.04_beta'),
+  image: z.string().min(1).default('ubuntu/squid:5.2-22.04_beta'),
   imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
   /** Names of Secrets in the namespace, for a private registry. */
   imagePullSecrets: z.array(z.string().min(1)).default([]),

@@ -5,7 +5,7 @@ const least = { name: 'pods', type: 'kubernetes', namespace: 'egress', clients: 
 
 test('the least configuration has safe defaults, but none for who may be a client', () => {
   expect(kubernetesConfig.parse(least)).toMatchObject({
-    image: 'ubuntu/squid:6.6-24.04_beta',
+    image: 'ubuntu/squid:5.2-22.04_beta',
     imagePullPolicy: 'IfNotPresent',
     resources: { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '512Mi' } },
     allowedNetworks: [],

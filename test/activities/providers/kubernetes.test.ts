@@ -47,7 +47,7 @@ test('a pod runs nothing but Squid, as a restricted pod, with the configuration 
     securityContext: { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '80' }] },
   });
   expect(squid).toMatchObject({
-    image: 'ubuntu/squid:6.6-24.04_beta',
+    image: 'ubuntu/squid:5.2-22.04_beta',
     imagePullPolicy: 'IfNotPresent',
     resources: { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '512Mi' } },
     securityContext: { readOnlyRootFilesystem: true },
