@@ -5,6 +5,7 @@ import { startApiServer } from '../../deploy/sandbox/api-server.ts';
 import { applyCrds } from '../../deploy/sandbox/crds.ts';
 import { startEtcd } from '../../deploy/sandbox/etcd.ts';
 import { obtainParts } from '../../deploy/sandbox/parts.ts';
+import type { Child } from '../../deploy/sandbox/processes.ts';
 import { startTemporal } from '../../deploy/sandbox/temporal.ts';
 
 export interface RealServers {
@@ -23,8 +24,16 @@ export async function startRealServers(
   const dir = mkdtempSync(join(tmpdir(), 'egress-proxy-servers-'));
   const stack = new AsyncDisposableStack();
   stack.defer(() => rmSync(dir, { recursive: true, force: true }));
-  const adopt = async <T extends { stop(): Promise<void> }>(starting: Promise<T>): Promise<T> =>
-    stack.adopt(await starting, (part) => part.stop());
+  const adopt = async <T extends Child>(starting: Promise<T>): Promise<T> => {
+    const part = await starting;
+    // They have sessions of their own: a run that is interrupted takes them along, too.
+    const kill = () => part.kill('SIGKILL');
+    process.once('exit', kill);
+    return stack.adopt(part, async () => {
+      process.off('exit', kill);
+      await part.stop();
+    });
+  };
   try {
     const etcd = await adopt(startEtcd({ binary: parts.etcd, dir: join(dir, 'etcd') }));
     const temporalOptions = { headless: true, dynamicConfig: options.temporalConfig ?? {} };
