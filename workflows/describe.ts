@@ -1,7 +1,7 @@
 import { conditionOf } from '../model/condition.ts';
 import type { ObservedProxy, Report } from '../model/observation.ts';
 import type { Phase } from '../model/proxy.ts';
-import type { Wait } from './decide.ts';
+import type { Wait } from './decision.ts';
 
 /** What someone on call reads in the Temporal UI: Markdown, current at each wait. */
 export function describe(proxy: ObservedProxy, report: Report | undefined, phase: Phase, wait: Wait): string {

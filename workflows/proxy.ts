@@ -17,23 +17,10 @@ import { type Phase, type ProxyRef, probeSubject } from '../model/proxy.ts';
 import type { Verdict } from '../model/verdict.ts';
 import { NUDGE, REPLACE, VERDICT } from '../model/workflow-names.ts';
 import { createInstance, deleteInstance, failureOf, kubernetes, lookAt } from './calls.ts';
-import {
-  afterCreate,
-  afterDelete,
-  afterFailure,
-  afterStaleCreate,
-  BLANK_MEMORY,
-  type Decision,
-  decide,
-  isSaid,
-  type Memory,
-  mayHaveInstance,
-  type Next,
-  needsLook,
-  type Wait,
-  type World,
-} from './decide.ts';
+import { afterCreate, afterDelete, afterStaleCreate, decide, isSaid, needsLook } from './decide.ts';
+import { BLANK_MEMORY, type Decision, type Memory, type Next, type Wait, type World } from './decision.ts';
 import { describe } from './describe.ts';
+import { afterFailure, mayHaveInstance } from './failures.ts';
 
 /** Look at the world again. Without payload, so that lost, late, doubled and reordered ones are all harmless. */
 export const nudgeSignal = defineSignal(NUDGE);

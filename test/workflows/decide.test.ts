@@ -2,19 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { type Condition, withCondition } from '../../model/condition.ts';
 import { type Instance, type InstanceState, PROVIDER_ERROR_CLASSES } from '../../model/instance.ts';
 import type { Failure, Look, ObservedExternal, ObservedManaged, Timing } from '../../model/observation.ts';
-import {
-  afterCreate,
-  afterDelete,
-  afterFailure,
-  afterStaleCreate,
-  BLANK_MEMORY,
-  type Decision,
-  decide,
-  isSaid,
-  type Memory,
-  needsLook,
-  type World,
-} from '../../workflows/decide.ts';
+import { afterCreate, afterDelete, afterStaleCreate, decide, isSaid, needsLook } from '../../workflows/decide.ts';
+import { BLANK_MEMORY, type Decision, type Memory, type World } from '../../workflows/decision.ts';
+import { afterFailure } from '../../workflows/failures.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const MINUTE = 60_000;

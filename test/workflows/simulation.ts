@@ -3,18 +3,9 @@ import type { Instance, InstanceState } from '../../model/instance.ts';
 import type { Failure, Look, ObservedManaged, Report, Timing } from '../../model/observation.ts';
 import { phaseOf } from '../../model/phase.ts';
 import type { ProxyStatus } from '../../model/proxy.ts';
-import {
-  type Action,
-  afterCreate,
-  afterDelete,
-  afterFailure,
-  BLANK_MEMORY,
-  type Decision,
-  decide,
-  type Memory,
-  needsLook,
-  type World,
-} from '../../workflows/decide.ts';
+import { afterCreate, afterDelete, decide, needsLook } from '../../workflows/decide.ts';
+import { type Action, BLANK_MEMORY, type Decision, type Memory, type World } from '../../workflows/decision.ts';
+import { afterFailure } from '../../workflows/failures.ts';
 
 const MINUTE = 60_000;
 /** As in workflows/calls.ts. */

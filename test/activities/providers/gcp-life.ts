@@ -3,17 +3,9 @@ import { conditionOf, withCondition } from '../../../model/condition.ts';
 import { type InstanceRef, ProviderError } from '../../../model/instance.ts';
 import type { Failure, Look, ObservedManaged, Report, Timing } from '../../../model/observation.ts';
 import type { Placement, ProxyStatus } from '../../../model/proxy.ts';
-import {
-  afterCreate,
-  afterDelete,
-  afterFailure,
-  BLANK_MEMORY,
-  type Decision,
-  decide,
-  type Memory,
-  needsLook,
-  type World,
-} from '../../../workflows/decide.ts';
+import { afterCreate, afterDelete, decide, needsLook } from '../../../workflows/decide.ts';
+import { BLANK_MEMORY, type Decision, type Memory, type World } from '../../../workflows/decision.ts';
+import { afterFailure } from '../../../workflows/failures.ts';
 import { gcpRequest, PLACEMENT } from './gcp-world.ts';
 
 const MINUTE = 60_000;
