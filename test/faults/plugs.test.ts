@@ -8,7 +8,7 @@ import { sampleSquids, squidOf, squidsOf } from '../e2e/squids.ts';
 import { sandboxOfThisFile } from '../e2e/world.ts';
 import { faultTest, repetitions } from './fault.ts';
 
-const TIMES = repetitions(1, 6);
+const TIMES = repetitions(1, 4);
 const PAUSE_MILLIS = 3_000;
 const PATIENCE = { timeout: 90_000, interval: 200 };
 const PARTS = ['orchestrator', 'temporal', 'kube-apiserver', 'etcd'] as const;
