@@ -7,7 +7,7 @@ import { connectKubernetes } from './kubernetes-connection.ts';
 import { startLeaseService } from './lease-service.ts';
 import { createMetrics } from './metrics.ts';
 import { readProvidersFile } from './providers.ts';
-import type { Role, Settings } from './settings.ts';
+import { type Role, type Settings, servedQueues } from './settings.ts';
 import { startStatusServer } from './status-server.ts';
 import { connectTemporal } from './temporal-connection.ts';
 import { installTemporalRuntime } from './temporal-runtime.ts';
@@ -53,9 +53,8 @@ export async function run(settings: Settings, logger: Logger, version: string, s
     metrics.watchProxies(() => cache.all());
     metrics.watchAges('proxies', () => cache);
 
-    const { serveQueues, taskQueue } = settings;
-    const servesMain = serveQueues.length === 0 || serveQueues.includes(taskQueue);
-    const trimmedBySchedule = plays('api') && plays('worker') && servesMain;
+    const { taskQueue } = settings;
+    const trimmedBySchedule = plays('api') && plays('worker') && servedQueues(settings).includes(taskQueue);
     const leases = plays('api')
       ? stopLater(
           await startLeaseService({ settings, cache, credentials, metrics, logger, version, trimmedBySchedule }),

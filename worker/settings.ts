@@ -90,6 +90,10 @@ export type Settings = {
   readonly [K in keyof Settings_]: Settings_[K] extends { parse(text: string): infer T } ? T : never;
 };
 
+/** A queue with a name of its own may only be served where its host is: never unless it is asked for. */
+export const servedQueues = ({ serveQueues, taskQueue }: Settings): readonly string[] =>
+  serveQueues.length > 0 ? serveQueues : [taskQueue];
+
 /** Mistakes on the command line or in the environment, all of them, for people. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';

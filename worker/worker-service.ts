@@ -11,7 +11,7 @@ import type { CredentialsCache } from '../watcher/secrets.ts';
 import type { Metrics } from './metrics.ts';
 import { probeActivities } from './probes.ts';
 import { openProviders } from './providers.ts';
-import type { Settings } from './settings.ts';
+import { type Settings, servedQueues } from './settings.ts';
 import { StartError } from './start-error.ts';
 import { keepSchedules, sweepDeps } from './sweeps.ts';
 import type { Temporal } from './temporal-connection.ts';
@@ -47,9 +47,8 @@ export async function startWorkerService(
   deps: WorkerServiceDeps,
 ): Promise<{ failed: Promise<never>; stop(): Promise<void> }> {
   const { settings, temporal, providerConfigs, metrics, logger, seams } = deps;
-  const { taskQueue, serveQueues } = settings;
-  // A queue with a name of its own may only be served where its host is: never unless it is asked for.
-  const served = serveQueues.length > 0 ? serveQueues : [taskQueue];
+  const { taskQueue } = settings;
+  const served = servedQueues(settings);
   const serves = (queue: string) => served.includes(queue);
   const probes = serves(taskQueue) ? probeActivities(deps) : undefined;
   // Last of what can fail for a wrong setting: a provider may start instances again that it finds stopped.

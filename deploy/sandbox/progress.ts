@@ -90,12 +90,6 @@ export function createProgress(out: NodeJS.WriteStream = process.stdout): Progre
   };
 }
 
-/** Says nothing: for tests and other callers that have their own output. */
-export function silentProgress(): Progress {
-  const step: Step = { note() {}, done() {}, failed() {} };
-  return { line() {}, step: () => step, close() {} };
-}
-
 /** 0.4s, 12s, 1m20s. */
 export function elapsed(ms: number): string {
   if (ms < 9_950) return `${(ms / 1000).toFixed(1)}s`;
