@@ -22,6 +22,7 @@ export interface InstanceCall {
 /** Crosses the wire as the failure's only detail. */
 export interface ProviderFailureDetail {
   retryAfterMillis?: number;
+  zoneExhausted?: boolean;
   attempt: number;
 }
 
@@ -42,16 +43,23 @@ export function createInstances({ kubernetes, provider }: InstancesDeps) {
     classified(() => whileAlive(provider(name).delete(instance, cancellationSignal())));
 
   /**
-   * Makes the instance that was decided on: of this very Proxy, from this very hash. Resolves the cloud-init here, so
-   * that its text never crosses the wire. Undefined when the world is no longer the one that was decided on.
+   * Makes the instance that was decided on: of this very Proxy, from this very hash, in this very zone. Resolves the
+   * cloud-init here, so that its text never crosses the wire. Undefined when the world is no longer the one that was
+   * decided on.
    */
-  async function createInstance(ref: ProxyRef, hash: string, mayExist = false): Promise<Instance | undefined> {
+  async function createInstance(
+    ref: ProxyRef,
+    hash: string,
+    mayExist = false,
+    zone?: string,
+  ): Promise<Instance | undefined> {
     const proxy = await kubernetes.readProxy(ref);
     if (!proxy || isExternal(proxy.spec)) return undefined;
     // An attempt that comes late, after its successor or even the whole CR has moved on, must not leave a machine behind.
     const { deletionTimestamp, finalizers } = proxy.metadata;
     if (deletionTimestamp || !finalizers?.includes(FINALIZER)) return undefined;
-    const { spec } = proxy;
+    const { spec, status } = proxy;
+    if (status?.zone !== zone) return undefined;
     const cloudInit = await resolveCloudInit(spec, ref.namespace, kubernetes).catch(forgiveCloudInit);
     if (cloudInit === CHANGED || specHash(spec, cloudInit) !== hash) return undefined;
     const request = {
@@ -59,7 +67,7 @@ export function createInstances({ kubernetes, provider }: InstancesDeps) {
       uid: ref.uid,
       namespace: ref.namespace,
       proxyName: ref.name,
-      placement: spec.placement ?? {},
+      placement: { ...spec.placement, ...(zone !== undefined && { zone }) },
       port: portOf(spec),
       specHash: hash,
       mayExist: mayExist || activityInfo().attempt > 1,
@@ -83,9 +91,13 @@ async function classified<T>(call: () => Promise<T>): Promise<T> {
     return await call();
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    const { class: type, message, retryAfterMillis } = error;
+    const { class: type, message, retryAfterMillis, zoneExhausted } = error;
     const { attempt } = activityInfo();
-    const detail: ProviderFailureDetail = { attempt, ...(retryAfterMillis !== undefined && { retryAfterMillis }) };
+    const detail: ProviderFailureDetail = {
+      attempt,
+      ...(retryAfterMillis !== undefined && { retryAfterMillis }),
+      ...(zoneExhausted && { zoneExhausted }),
+    };
     // Only what nobody knows the cause of is worth another quick try; the other classes are answers.
     throw ApplicationFailure.create({ type, message, details: [detail], nonRetryable: type !== 'Transient' });
   }

@@ -65,12 +65,12 @@ export function createPublish({ kubernetes, now, warn }: PublishDeps) {
 }
 
 function nextStatus({ metadata, status }: Proxy, report: Report, now: number): ProxyStatus {
-  const { providerID, ip, port, incarnation, latencyMillis, lastHealthCheckTime } = report;
+  const { providerID, zone, ip, port, incarnation, latencyMillis, lastHealthCheckTime } = report;
   const state = (conditions: Condition[] | undefined, type: Condition['type'], statement: Statement | undefined) =>
     statement ? withCondition(conditions, type, statement, report.generation, now) : conditions;
   const provisioned = state(status?.conditions, 'Provisioned', report.provisioned);
   const conditions = state(provisioned, 'Healthy', report.healthy);
-  const merged = { ...status, providerID, ip, port, incarnation, latencyMillis, lastHealthCheckTime };
+  const merged = { ...status, providerID, zone, ip, port, incarnation, latencyMillis, lastHealthCheckTime };
   const stated = Object.fromEntries(
     Object.entries(merged)
       .map(([key, value]) => [key, value === undefined ? status?.[key as keyof ProxyStatus] : value])

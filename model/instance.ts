@@ -69,15 +69,18 @@ export class ProviderError extends Error {
   readonly class: ProviderErrorClass;
   /** With `RateLimited`: how long the provider asked us to wait. */
   readonly retryAfterMillis: number | undefined;
+  /** With `QuotaExceeded`: it is this zone that has run out of machines; another one may have some. */
+  readonly zoneExhausted: boolean;
 
   constructor(
     errorClass: ProviderErrorClass,
     message: string,
-    options: ErrorOptions & { retryAfterMillis?: number } = {},
+    options: ErrorOptions & { retryAfterMillis?: number; zoneExhausted?: boolean } = {},
   ) {
     super(message, options);
     this.class = errorClass;
     this.retryAfterMillis = options.retryAfterMillis;
+    this.zoneExhausted = options.zoneExhausted ?? false;
   }
 }
 

@@ -53,15 +53,25 @@ export interface ObservedManaged extends ObservedCommon {
 
 export type ObservedProxy = ObservedManaged | ObservedExternal;
 
-export type ObservedProvider =
-  | { name: string; configured: true; taskQueue: string /** As of the last sweep. */; unavailable?: boolean }
-  | { name: string; configured: false; known: string[] };
+export type ObservedProvider = ConfiguredProvider | { name: string; configured: false; known: string[] };
+
+interface ConfiguredProvider {
+  name: string;
+  configured: true;
+  taskQueue: string;
+  /** Its instances are in zones, one of which may be what a placement leaves out. */
+  zonal?: { defaultZone?: string };
+  /** As of the last sweep. */
+  unavailable?: boolean;
+}
 
 /** A provider call that did not succeed. */
 export interface Failure {
   class: Exclude<ProviderErrorClass, 'NotFound'>;
   message: string;
   retryAfterMillis?: number;
+  /** See `ProviderError`. */
+  zoneExhausted?: boolean;
   /** How many attempts there were: the answers of those before the last one are not known. */
   attempt: number;
 }
@@ -76,6 +86,7 @@ export interface Report {
   healthy?: Statement;
   hash?: string;
   providerID?: string | null;
+  zone?: string | null;
   ip?: string | null;
   port?: number | null;
   incarnation?: number;

@@ -22,6 +22,8 @@ export const DEFAULT_SQUID_PORT = 3128;
 /** Where and on what an instance runs; each provider says which of these it needs. */
 export interface Placement {
   zone?: string;
+  /** Where to go on to, in this order, when `zone` has run out of machines. A change never replaces an instance. */
+  zones?: string[];
   machineType?: string;
   image?: string;
   network?: string;
@@ -98,6 +100,11 @@ export interface ProxyStatus {
   ip?: string;
   port?: number;
   providerID?: string;
+  /**
+   * Where the instance is, or where one is being made: written before each create, so that whatever becomes of the
+   * answer, it is known where to look. Only with providers that have zones.
+   */
+  zone?: string;
   /** Counts the instances made for this Proxy; what a probe learned of one says nothing about the next. */
   incarnation?: number;
   observedGeneration?: number;

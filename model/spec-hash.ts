@@ -41,10 +41,11 @@ function canonical(value: unknown): string {
 
 /**
  * Hash over everything that makes a machine what it is: placement, resolved cloud-init and port. Attributes, lease
- * limits, cordon and health are left out, since they must never churn machines. 32 hex characters: fits any label.
+ * limits, cordon, health and the zones to fall back on are left out, since they must never churn machines. 32 hex
+ * characters: fits any label.
  */
 export function specHash(spec: ManagedSpec, cloudInit: string | undefined): string {
-  const placement: Placement = spec.placement ?? {};
+  const { zones: _, ...placement }: Placement = spec.placement ?? {};
   const text = canonical({ placement, cloudInit: cloudInit ?? null, port: portOf(spec) });
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
 }

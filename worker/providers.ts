@@ -7,6 +7,7 @@ import {
   type ProviderLogger,
   ProvidersFileError,
   parseProviders,
+  zonesOf,
 } from '../activities/providers/registry.ts';
 import { ProviderError } from '../model/instance.ts';
 import type { ObservedProvider } from '../model/observation.ts';
@@ -61,7 +62,9 @@ export async function openProviders(
     queues: [...new Set(configs.map(queueOf))],
     route(name) {
       const config = configs.find((candidate) => candidate.name === name);
-      return config ? { name, configured: true, taskQueue: queueOf(config) } : { name, configured: false, known };
+      if (!config) return { name, configured: false, known };
+      const zonal = zonesOf(config);
+      return { name, configured: true, taskQueue: queueOf(config), ...(zonal && { zonal }) };
     },
     get(name) {
       const provider = opened.get(name);

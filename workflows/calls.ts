@@ -65,8 +65,10 @@ export function createInstance(
   hash: string,
   mayExist: boolean,
 ): Promise<Instance | undefined> {
-  const summary = `Create ${proxy.instanceName} with ${proxy.provider.name}`;
-  return providerCalls(proxy).createInstance.executeWithOptions({ summary }, [ref, hash, mayExist]);
+  const { zone } = proxy.status;
+  const where = zone === undefined ? '' : ` in ${zone}`;
+  const summary = `Create ${proxy.instanceName} with ${proxy.provider.name}${where}`;
+  return providerCalls(proxy).createInstance.executeWithOptions({ summary }, [ref, hash, mayExist, zone]);
 }
 
 export function deleteInstance(ref: ProxyRef, proxy: ObservedManaged): Promise<'gone' | 'deleting'> {
@@ -81,7 +83,7 @@ function callOf({ uid }: ProxyRef, proxy: ObservedManaged): InstanceCall {
     instance: {
       name: instanceName,
       uid,
-      placement,
+      placement: { ...placement, ...(status.zone !== undefined && { zone: status.zone }) },
       ...(status.providerID && { providerID: status.providerID }),
       ...(!deleting && 'hash' in desired && { specHash: desired.hash }),
     },

@@ -16,6 +16,7 @@ import {
 } from './decision.ts';
 import { afterFailure, latched, mayHaveInstance, refused, trouble, unconfigured, withoutProvider } from './failures.ts';
 import { forget, replace, represent } from './instance-states.ts';
+import { zoneToTry } from './zones.ts';
 
 /** Spec §3 whole: from what is seen to the one next step. Pure. */
 export function decide(world: World): Decision {
@@ -30,13 +31,15 @@ export function needsLook({ proxy, memory }: Pick<World, 'proxy' | 'memory'>): b
   if (proxy.mode === 'External' || !proxy.finalizer || !proxy.provider.configured) return false;
   if (proxy.deleting) return !proxy.abandon && mayHaveInstance(proxy, memory);
   if (latched(proxy, memory)) return false;
-  return proxy.status.providerID !== undefined;
+  if (proxy.status.providerID !== undefined) return true;
+  // What a lost create may have made in a zone has to be found before one is made in another.
+  return proxy.provider.zonal !== undefined && mayHaveInstance(proxy, memory);
 }
 
 /** Whether the status says all of this already, so that nothing has to be written. */
 export function isSaid(report: Report, { status, generation }: ObservedProxy): boolean {
-  const { provisioned, healthy, hash, providerID, ip, port, incarnation, latencyMillis } = report;
-  const others = [healthy, hash, providerID, incarnation, latencyMillis];
+  const { provisioned, healthy, hash, providerID, zone, ip, port, incarnation, latencyMillis } = report;
+  const others = [healthy, hash, providerID, zone, incarnation, latencyMillis];
   const said = conditionOf(status.conditions, 'Provisioned');
   return (
     others.every((member) => member === undefined) &&
@@ -50,12 +53,13 @@ export function isSaid(report: Report, { status, generation }: ObservedProxy): b
   );
 }
 
-/** The step after a successful create: what the new instance means for the CR. */
+/** The step after a successful create, or when the instance of a lost one is found: what it means for the CR. */
 export function afterCreate(world: World<ObservedManaged>, instance: Instance): Decision {
   const { proxy, memory } = world;
   const incarnation = (proxy.status.incarnation ?? 0) + 1;
   // Nothing that was said of an earlier instance or attempt counts for this one.
-  const status = { providerID: instance.providerID, incarnation };
+  const { zone } = proxy.status;
+  const status = { ...(zone !== undefined && { zone }), providerID: instance.providerID, incarnation };
   const made: ObservedManaged = { ...proxy, recordedHash: instance.specHash, status };
   const seen = {
     ...world,
@@ -132,10 +136,11 @@ function provision(world: World<ObservedManaged>): Decision {
   }
   if (!provider.configured) return withoutProvider(world, unconfigured(proxy, provider));
   if (latched(proxy, memory)) return settled(world);
+  if (!status.providerID && look && 'found' in look) return afterCreate(world, look.found);
   if ('cloudInitError' in desired) return withoutCloudInit(world, desired.cloudInitError);
-  if (!status.providerID) return refused(proxy) ? announceCreate(world) : { action: 'create', next: 'now', memory };
+  if (look && 'failed' in look) return afterFailure(world, look.failed);
+  if (!status.providerID) return make(look ? { ...world, memory: { ...memory, create: 'none' } } : world);
   if (!look) return settled(world, 'now');
-  if ('failed' in look) return afterFailure(world, look.failed);
   if (proxy.recordedHash === undefined) {
     const hash = 'found' in look ? look.found.specHash : desired.hash;
     return { ...settled(world, 'now'), report: { generation: proxy.generation, hash } };
@@ -145,15 +150,26 @@ function provision(world: World<ObservedManaged>): Decision {
   return represent(world, look.found);
 }
 
-/** Once tried again, a refusal no longer proves that there is no instance: the status must not go on saying so. */
-function announceCreate({ proxy, memory }: World<ObservedManaged>): Decision {
-  const provisioned: Statement = {
-    status: 'Unknown',
-    reason: ProvisionedReason.Creating,
-    message: 'Trying again to make the instance',
+/** Creates an instance, once the status tells what has to be known should nothing more be heard of the create. */
+function make({ proxy, memory }: World<ObservedManaged>): Decision {
+  const zone = zoneToTry(proxy);
+  const moving = zone !== proxy.status.zone;
+  // Once tried again, a refusal no longer proves that there is no instance: the status must not go on saying so.
+  const again = refused(proxy);
+  if (!moving && !again) return { action: 'create', next: 'now', memory };
+  const report: Report = {
+    generation: proxy.generation,
+    ...(moving && { zone: zone ?? null }),
+    ...(again && { provisioned: TRYING_AGAIN }),
   };
-  return { report: { generation: proxy.generation, provisioned }, next: 'now', memory };
+  return { report, next: 'now', memory };
 }
+
+const TRYING_AGAIN: Statement = {
+  status: 'Unknown',
+  reason: ProvisionedReason.Creating,
+  message: 'Trying again to make the instance',
+};
 
 function withoutCloudInit(world: World<ObservedManaged>, message: string): Decision {
   const { proxy, look } = world;

@@ -61,6 +61,7 @@ export const NOT_PROBED: Statement = {
 
 export const NO_INSTANCE = {
   providerID: null,
+  zone: null,
   ip: null,
   port: null,
   latencyMillis: null,

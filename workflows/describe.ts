@@ -6,10 +6,11 @@ import type { Wait } from './decision.ts';
 /** What someone on call reads in the Temporal UI: Markdown, current at each wait. */
 export function describe(proxy: ObservedProxy, report: Report | undefined, phase: Phase, wait: Wait): string {
   const provisioned = report?.provisioned ?? conditionOf(proxy.status.conditions, 'Provisioned');
+  const zone = report?.zone === undefined ? proxy.status.zone : report.zone;
   const where =
     proxy.mode === 'External'
       ? `External endpoint ${proxy.host}`
-      : `Instance ${proxy.instanceName} of ${proxy.provider.name}`;
+      : `Instance ${proxy.instanceName} of ${proxy.provider.name}${zone ? ` in ${zone}` : ''}`;
   return [
     `**${phase}**${provisioned ? ` (${provisioned.reason}): ${provisioned.message}` : ''}`,
     '',

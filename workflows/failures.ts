@@ -2,6 +2,7 @@ import { conditionOf, ProvisionedReason, type Statement } from '../model/conditi
 import type { Failure, ObservedManaged } from '../model/observation.ts';
 import { ABANDON_ANNOTATION } from '../model/proxy.ts';
 import { type Action, backoff, type Decision, type Memory, notProvisioned, step, type World } from './decision.ts';
+import { afterStockout } from './zones.ts';
 
 /** Errors after which it is certain that a create made nothing. */
 const REFUSALS: readonly string[] = [ProvisionedReason.PermanentError, ProvisionedReason.QuotaExceeded];
@@ -41,8 +42,12 @@ export function afterFailure(world: World<ObservedManaged>, failure: Failure, ac
         unconfigured: false,
       });
     }
-    case 'QuotaExceeded':
+    case 'QuotaExceeded': {
+      const noneMade = action === undefined || memory.create === 'none';
+      const elsewhere = failure.zoneExhausted && noneMade ? afterStockout(world, failure, memory) : undefined;
+      if (elsewhere) return elsewhere;
       return step(world, say(ProvisionedReason.QuotaExceeded), timing.quotaRetry, 'quota', memory);
+    }
     case 'RateLimited':
       return step(world, say(ProvisionedReason.RateLimited), failure.retryAfterMillis ?? pause, 'rate limit', memory);
     case 'Transient':

@@ -13,6 +13,7 @@ import {
   UNREACHABLE,
   type World,
 } from './decision.ts';
+import { firstZone } from './zones.ts';
 
 /** An instance that lived this long was not lost to a crash loop. */
 const SETTLED_MILLIS = 10 * 60_000;
@@ -63,6 +64,7 @@ export function forget(world: World<ObservedManaged>, hash: string): Decision {
       provisioned: notProvisioned(expected && reason ? reason : ProvisionedReason.Creating, message),
       hash,
       ...NO_INSTANCE,
+      zone: firstZone(proxy) ?? null,
     },
     next: 'now',
     memory: { ...memory, create: 'none', replace: false, failures: 0 },

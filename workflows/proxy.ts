@@ -188,7 +188,7 @@ function healthReport({ healthy, held, message, latencyMillis, checkedAt }: Verd
   };
 }
 
-function summaryOf({ provisioned, healthy }: Report): string {
-  const statement = provisioned ?? healthy;
-  return statement ? `Write status: ${statement.reason}` : 'Write status';
+function summaryOf({ provisioned, healthy, zone }: Report): string {
+  const news = (provisioned ?? healthy)?.reason ?? (zone ? `zone ${zone}` : undefined);
+  return news ? `Write status: ${news}` : 'Write status';
 }

@@ -28,6 +28,13 @@ export async function createProvider(config: ProviderConfig, logger: ProviderLog
   }
 }
 
+/** For a type whose instances are in zones: the one to be in where a placement names none. */
+export function zonesOf(config: ProviderConfig): { defaultZone?: string } | undefined {
+  if (config.type !== 'gcp') return undefined;
+  const { zone } = config.defaults;
+  return zone === undefined ? {} : { defaultZone: zone };
+}
+
 /** All that is wrong with a providers file, line by line. */
 export class ProvidersFileError extends Error {
   override readonly name = 'ProvidersFileError';

@@ -4,8 +4,11 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, it } from 'vitest';
+import { createGcpProvider, gcpConfig } from '../../activities/providers/gcp/index.ts';
 import { obtainParts } from '../../deploy/sandbox/parts.ts';
 import type { ManagedSpec } from '../../model/proxy.ts';
+import { onEngine, PLACEMENT, ZONE } from '../activities/providers/gcp-world.ts';
+import { startComputeEngine } from '../fakes/compute-engine/index.ts';
 import type { Fault } from '../integration/scripted-provider.ts';
 import { type System, startSystem } from '../integration/system.ts';
 import { type RealServers, startRealServers } from '../setup/real-servers.ts';
@@ -133,3 +136,26 @@ it('continue as new', async () => {
 });
 
 it('probes', () => record('probes', 'probes'));
+
+it('zones: a stockout, and a lost create before an edit of the zone', async () => {
+  const engine = await startComputeEngine({ settings: { insertMillis: 200, natMillis: 50, deleteMillis: 200 } });
+  const provider = await createGcpProvider(gcpConfig.parse(onEngine(engine)));
+  await system.stop();
+  system = await startSystem(servers, { serve: { name: 'gcp', provider, zonal: {} } });
+  try {
+    engine.settings.stockouts = { [ZONE]: 'ZONE_RESOURCE_POOL_EXHAUSTED' };
+    const placement = { ...PLACEMENT, zones: ['europe-west1-c'] };
+    const { workflow } = await system.apply('zones', { provider: 'gcp', placement });
+    await system.ready('zones');
+    engine.faults.add({ call: 'instances.insert', effect: { kind: 'lost' } });
+    engine.faults.add({ call: 'instances.get', zone: 'us-central1-a', times: 6, effect: { kind: 'cut' } });
+    await system.patch('zones', { spec: { placement: { zone: 'us-central1-a', zones: null } } });
+    await system.provisioned('zones', 'Unknown/TransientError');
+    await system.patch('zones', { spec: { placement: { zone: 'us-central1-f' } } });
+    await system.ready('zones');
+    await remove('zones');
+    await record('zones', workflow);
+  } finally {
+    await engine.close();
+  }
+});

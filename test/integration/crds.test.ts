@@ -100,6 +100,8 @@ const refused: [why: string, spec: unknown, message: string][] = [
   ['a secretRef without a key', managed({ cloudInit: { secretRef: { name: 'n' } } }), 'secretRef.key: Required value'],
   ['cloud-init without end', managed({ cloudInit: { inline: 'x'.repeat(65537) } }), 'may not be more than 65536'],
   ['a disk of 0 GB', managed({ placement: { diskGB: 0 } }), 'spec.placement.diskGB'],
+  ['a zone to fall back on twice', managed({ placement: { zones: ['a', 'a'] } }), 'Duplicate value'],
+  ['eight zones to fall back on', managed({ placement: { zones: [...'abcdefgh'] } }), 'at most 7 items'],
   ['a placement label with a long key', managed({ placement: { labels: { ['k'.repeat(64)]: 'v' } } }), 'at most 63'],
   ['port 0', managed({ port: 0 }), 'spec.port in body should be greater than or equal to 1'],
   ['port 65536', managed({ port: 65536 }), 'spec.port in body should be less than or equal to 65535'],

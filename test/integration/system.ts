@@ -43,7 +43,7 @@ export interface SystemOptions extends Partial<WorkersOptions> {
   /** One that outlives this system, as real ones do. */
   provider?: ScriptedProvider;
   /** A provider to serve instead of the scripted one, under the name that Proxies call it by. */
-  serve?: { name: string; provider: Provider };
+  serve?: { name: string; provider: Provider; zonal?: { defaultZone?: string } };
   timing?: Partial<Timing>;
 }
 
@@ -79,7 +79,7 @@ export async function startSystem(servers: Servers, options: SystemOptions = {})
             timing: { ...TIMING, ...timing },
             route: (name) =>
               name === served.name
-                ? { name, configured: true, taskQueue }
+                ? { name, configured: true, taskQueue, ...(serve?.zonal && { zonal: serve.zonal }) }
                 : { name, configured: false, known: [served.name] },
             now: Date.now,
             warn,

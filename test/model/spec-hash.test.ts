@@ -39,6 +39,7 @@ describe('specHash', () => {
     ['attributes', { ...SPEC, attributes: { country: 'de' } }],
     ['lease limits', { ...SPEC, lease: { maxConcurrent: 9 } }],
     ['cordon', { ...SPEC, cordoned: true }],
+    ['the zones to fall back on', { ...SPEC, placement: { ...SPEC.placement, zones: ['europe-west1-c'] } }],
     ['health', { ...SPEC, health: { intervalSeconds: 5 } }],
     ['where the cloud-init comes from', { ...SPEC, cloudInit: { secretRef: { name: 'a', key: 'b' } } }],
     [

@@ -1,16 +1,13 @@
 import type { Reporter, TestCase } from 'vitest/node';
+import { PROVIDERS } from './providers.ts';
 
 const NAME = /^(.+): the provider contract > (.+)$/;
 
 /** Prints which provider keeps which clause of the contract, after all tests. Whatever is not known to hold is a miss. */
-export class ContractTable implements Reporter {
-  private readonly providers: readonly string[];
+export default class ContractTable implements Reporter {
+  private readonly providers = Object.keys(PROVIDERS);
   /** Clause → the providers that keep it; in the order of the suite. */
   private readonly clauses = new Map<string, Set<string>>();
-
-  constructor(providers: readonly string[]) {
-    this.providers = providers;
-  }
 
   onTestCaseResult(testCase: TestCase): void {
     const [, provider, clause] = NAME.exec(testCase.fullName) ?? [];

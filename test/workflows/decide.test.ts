@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Condition, withCondition } from '../../model/condition.ts';
 import { type Instance, type InstanceState, PROVIDER_ERROR_CLASSES } from '../../model/instance.ts';
 import type { Failure, Look, ObservedExternal, ObservedManaged, Timing } from '../../model/observation.ts';
+import type { Placement, ProxyStatus } from '../../model/proxy.ts';
 import { afterCreate, afterDelete, afterStaleCreate, decide, isSaid, needsLook } from '../../workflows/decide.ts';
 import { BLANK_MEMORY, type Decision, type Memory, type World } from '../../workflows/decision.ts';
 import { afterFailure } from '../../workflows/failures.ts';
@@ -93,13 +94,14 @@ const failed = (error: Failure['class'], more: Partial<Failure> = {}): Look => (
 
 /** What a decision comes down to, in one line. */
 function gist({ action, report, next }: Decision): string {
-  const { provisioned, healthy, hash, providerID, ip } = report ?? {};
+  const { provisioned, healthy, hash, providerID, zone, ip } = report ?? {};
   return [
     action ?? '-',
     provisioned ? `${provisioned.status}/${provisioned.reason}` : '-',
     ...(healthy ? [healthy.reason] : []),
     ...(hash !== undefined ? [`hash=${hash}`] : []),
     ...(providerID !== undefined ? [`id=${providerID}`] : []),
+    ...(zone ? [`zone=${zone}`] : []),
     ...(ip !== undefined ? [`ip=${ip}`] : []),
     typeof next === 'object' ? `${next.because} ${next.after}` : next,
   ].join(' ');
@@ -389,6 +391,119 @@ describe('Managed', () => {
       [managed({ deleting: true }), true],
     ];
     for (const [proxy, expected] of cases) expect(needsLook(world(proxy))).toBe(expected);
+  });
+});
+
+describe('Managed, with a provider that has zones', () => {
+  const zonal = (status: ProxyStatus, placement: Placement, defaultZone?: string) =>
+    managed({
+      status,
+      placement,
+      provider: { name: 'gcp', configured: true, taskQueue: 'q', zonal: defaultZone ? { defaultZone } : {} },
+    });
+  const stockout = (attempt = 1): Failure => ({
+    class: 'QuotaExceeded',
+    message: 'none left',
+    zoneExhausted: true,
+    attempt,
+  });
+  const refused = { conditions: condition('False', 'QuotaExceeded') };
+  const made = { providerID: ID, zone: 'b', incarnation: 1, conditions: condition('False', 'Provisioning') };
+  const recorded = (status: ProxyStatus, placement: Placement) => ({
+    ...zonal(status, placement),
+    recordedHash: HASH,
+  });
+  const ABC = { zone: 'a', zones: ['b', 'c'] };
+
+  it.each<[string, World<ObservedManaged>, string]>([
+    ['the zone is recorded first', world(zonal({}, ABC), undefined, GONE_MEMORY), '- - zone=a now'],
+    ['then the instance is made', world(zonal({ zone: 'a' }, ABC), undefined, GONE_MEMORY), 'create - now'],
+    [
+      'the zone of the configuration, where the placement names none',
+      world(zonal({}, { zones: ['b'] }, 'd'), undefined, GONE_MEMORY),
+      '- - zone=d now',
+    ],
+    [
+      'the first to fall back on, where nobody names one',
+      world(zonal({}, { zones: ['b'] }), undefined, GONE_MEMORY),
+      '- - zone=b now',
+    ],
+    ['no zone at all: the provider says so', world(zonal({}, {}), undefined, GONE_MEMORY), 'create - now'],
+    [
+      'an edit that takes the zone off the list, before anything was made',
+      world(zonal({ zone: 'z' }, ABC), undefined, GONE_MEMORY),
+      '- - zone=a now',
+    ],
+    [
+      'after a lost answer, a zone where nothing is can be left',
+      world(zonal({ zone: 'z' }, ABC), ABSENT, { create: 'unknown' }),
+      '- - zone=a now',
+    ],
+    ['or tried again', world(zonal({ zone: 'b' }, ABC), ABSENT, { create: 'unknown' }), 'create - now'],
+    [
+      'what a lost create has made is recorded as it is, also where it is wanted no more',
+      world(zonal({ zone: 'z' }, ABC), found({ specHash: 'older' }), { create: 'unknown' }),
+      `- - NotProbed hash=older id=${ID} now`,
+    ],
+    [
+      'also while its cloud-init can not be resolved',
+      world({ ...zonal({ zone: 'a' }, ABC), desired: { cloudInitError: 'No Secret' } }, found(), { create: 'unknown' }),
+      `- False/CloudInitError NotProbed hash=${HASH} id=${ID} cloud-init 1000`,
+    ],
+    [
+      'a stockout: on to the next zone, at once',
+      world(recorded(made, ABC), failed('QuotaExceeded', { zoneExhausted: true })),
+      '- False/QuotaExceeded NotProbed id=null zone=c ip=null now',
+    ],
+    [
+      'after the last one: a wait, then the first one again',
+      world(recorded({ ...made, zone: 'c' }, ABC), failed('QuotaExceeded', { zoneExhausted: true })),
+      `- False/QuotaExceeded NotProbed id=null zone=a ip=null quota ${TIMING.quotaRetry}`,
+    ],
+    [
+      'a stockout of the only zone: a wait',
+      world(recorded({ ...made, zone: 'a' }, { zone: 'a' }), failed('QuotaExceeded', { zoneExhausted: true })),
+      `- False/QuotaExceeded quota ${TIMING.quotaRetry}`,
+    ],
+    [
+      'a quota is the same everywhere: a wait',
+      world(recorded(made, ABC), failed('QuotaExceeded')),
+      `- False/QuotaExceeded quota ${TIMING.quotaRetry}`,
+    ],
+    [
+      'a refusal is taken back before the next zone is tried',
+      world(zonal({ ...refused, zone: 'b' }, ABC), undefined, GONE_MEMORY),
+      '- Unknown/Creating now',
+    ],
+    [
+      'an instance that is gone is made anew in the preferred zone',
+      world(recorded(made, ABC), ABSENT),
+      `- False/Creating NotProbed hash=${HASH} id=null zone=a ip=null now`,
+    ],
+  ])('%s', (_, seen, expected) => {
+    expect(gist(decide(seen))).toBe(expected);
+  });
+
+  it('a create that is refused for want of machines goes on elsewhere, unless an earlier one may have made some', () => {
+    const seen = world(zonal({ zone: 'a' }, ABC), undefined, GONE_MEMORY);
+    expect(gist(afterFailure(seen, stockout(), 'create'))).toContain('zone=b');
+    expect(gist(afterFailure(seen, stockout(2), 'create'))).toBe(`- Unknown/QuotaExceeded quota ${TIMING.quotaRetry}`);
+  });
+
+  it('looks for what a lost create may have made before it makes another one, and not otherwise', () => {
+    expect(needsLook(world(zonal({ zone: 'a' }, ABC), undefined, { create: 'unknown' }))).toBe(true);
+    expect(needsLook(world(zonal({ zone: 'a' }, ABC)))).toBe(true);
+    expect(needsLook(world(zonal({ zone: 'a' }, ABC), undefined, GONE_MEMORY))).toBe(false);
+    expect(needsLook(world(managed(), undefined, { create: 'unknown' }))).toBe(false);
+  });
+
+  it('forgets the zone when an edit leaves none, so that the provider can say what is missing', () => {
+    const { report, next } = decide(world(zonal({ zone: 'z' }, {}), undefined, GONE_MEMORY));
+    expect({ report, next }).toEqual({ report: { generation: 1, zone: null }, next: 'now' });
+  });
+
+  it('keeps the zone in the status while there is an instance', () => {
+    expect(afterCreate(world(zonal({ zone: 'b' }, ABC)), instance()).report).not.toHaveProperty('zone');
   });
 });
 

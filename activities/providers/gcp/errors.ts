@@ -3,13 +3,13 @@ import { ApiError, CredentialsError } from './compute-api.ts';
 
 const MESSAGE_LIMIT = 500;
 
+/** A zone without machines: ZONE_RESOURCE_POOL_EXHAUSTED, …_WITH_DETAILS, and what may yet be added to them. */
+const STOCKOUT = [/resource_pool_exhausted/i, /stockout/i];
 /** Waiting may help, so it is neither an error nor final. Reasons of HTTP errors and codes of failed operations alike. */
 const SCARCITY = [
+  ...STOCKOUT,
   /quota_?exceeded/i,
   /limit_?exceeded$/i,
-  // Stockouts: ZONE_RESOURCE_POOL_EXHAUSTED, …_WITH_DETAILS, and what may yet be added to them.
-  /resource_pool_exhausted/i,
-  /stockout/i,
   // A reserved address, on its way from an instance that is being replaced.
   /in_?use_?by_?another_?resource/i,
 ];
@@ -24,13 +24,19 @@ const REFUSAL = [/permission/i, /forbidden/i, /invalid/i, /not_?found/i, /unsupp
  * @param status HTTP status, also that of a failed operation
  */
 export function classOf(codes: readonly string[], status: number | undefined): ProviderErrorClass {
-  const says = (patterns: RegExp[]) => codes.some((code) => patterns.some((pattern) => pattern.test(code)));
+  const says = (patterns: RegExp[]) => anyOf(codes, patterns);
   if (says(RATE) || status === 429) return 'RateLimited';
   if (says(SCARCITY)) return 'QuotaExceeded';
   if (says(PASSING)) return 'Transient';
   if (says(REFUSAL)) return 'Permanent';
   return status !== undefined && status >= 400 && status < 500 && status !== 408 ? 'Permanent' : 'Transient';
 }
+
+/** Whether it is this zone that has no machines, while another one may have some. */
+export const isStockout = (codes: readonly string[]): boolean => anyOf(codes, STOCKOUT);
+
+const anyOf = (codes: readonly string[], patterns: RegExp[]): boolean =>
+  codes.some((code) => patterns.some((pattern) => pattern.test(code)));
 
 /**
  * Whatever went wrong, as a ProviderError. It has no `cause`: what the libraries throw may hold the request, and so
@@ -43,11 +49,10 @@ export function providerError(error: unknown, attempt: string, signal: AbortSign
     const { status, reasons, message, retryAfterMillis } = error;
     const why = reasons.length > 0 ? reasons.join(', ') : `HTTP ${status}`;
     const text = `Compute Engine did not ${attempt} (${why}): ${harmless(message)}`;
-    return new ProviderError(
-      classOf(reasons, status),
-      text,
-      retryAfterMillis === undefined ? {} : { retryAfterMillis },
-    );
+    return new ProviderError(classOf(reasons, status), text, {
+      zoneExhausted: isStockout(reasons),
+      ...(retryAfterMillis !== undefined && { retryAfterMillis }),
+    });
   }
   if (error instanceof CredentialsError) {
     const advice = error.passing

@@ -1,6 +1,6 @@
 import { type Instance, ProviderError } from '../../../model/instance.ts';
 import type { Location, Operation } from './compute-api.ts';
-import { classOf, harmless } from './errors.ts';
+import { classOf, harmless, isStockout } from './errors.ts';
 import { formatProviderID } from './provider-id.ts';
 import { isRequestFor } from './request-id.ts';
 
@@ -46,6 +46,7 @@ export function insertFailure(
   return new ProviderError(
     classOf(codes, httpErrorStatusCode ?? undefined),
     `Compute Engine could not make ${where}: ${why}`,
+    { zoneExhausted: isStockout(codes) },
   );
 }
 

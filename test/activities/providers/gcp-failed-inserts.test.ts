@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Clock, Life, TIMING } from './gcp-life.ts';
+import type { ComputeEngine } from '../../fakes/compute-engine/index.ts';
+import { type Clock, Life, TIMING } from '../../workflows/life.ts';
 import { gcpRequest, gcpWorld, PLACEMENT, ZONE } from './gcp-world.ts';
 
 const MINUTE = 60_000;
@@ -9,8 +10,14 @@ const NAME = gcpRequest('a').name;
 async function world() {
   const clock: Clock = { now: Date.parse('2026-01-01T00:00:00Z') };
   const gcp = await gcpWorld({ now: () => clock.now, settings: { insertMillis: 3_000, deleteMillis: 3_000 } });
-  const life = new Life(await gcp.start(), clock);
+  const life = new Life({ provider: await gcp.start(), clock, placement: PLACEMENT, zonal: {} });
   return { ...gcp, clock, life, inserts: () => gcp.engine.state().inserts[NAME] ?? 0 };
+}
+
+/** An insert whose answer is lost, and no attempt after it that could find out. */
+function loseInsert({ faults }: ComputeEngine): void {
+  faults.add({ call: 'instances.insert', effect: { kind: 'lost' } });
+  faults.add({ call: 'instances.get', times: 2, effect: { kind: 'cut' } });
 }
 
 describe('an insert that was accepted, and failed', () => {
@@ -111,10 +118,70 @@ describe('an insert that was accepted, and failed', () => {
     await life.go();
     expect(life.reason).toBe('QuotaExceeded');
     const before = clock.now;
-    life.deleting = true;
+    life.remove();
     await life.nudge();
     expect(life.finalizer).toBe(false);
     expect(clock.now).toBe(before);
+  });
+});
+
+describe('a zone that has run out of machines, and others to fall back on', () => {
+  const OTHERS = ['europe-west1-c', 'us-central1-a'];
+  const exhausted = (zones: string[]) =>
+    Object.fromEntries(zones.map((zone) => [zone, 'ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS']));
+
+  test('the next one is tried at once, and the status names it before it is', async () => {
+    const { engine, life, clock } = await world();
+    life.placement = { ...PLACEMENT, zones: OTHERS };
+    engine.settings.stockouts = exhausted([ZONE, 'europe-west1-c']);
+    const start = clock.now;
+    await life.nudge();
+    expect(life.status).toMatchObject({ zone: ZONE });
+    await life.go();
+    expect(life.status).toMatchObject({ zone: 'europe-west1-c' });
+    await life.go(2);
+    expect(life.reason).toBe('Created');
+    expect(life.status).toMatchObject({
+      zone: 'us-central1-a',
+      providerID: `gcp://test-project/us-central1-a/${NAME}`,
+    });
+    expect(clock.now - start).toBeLessThan(TIMING.quotaRetry / 5);
+    expect(life.story.join()).toContain('QuotaExceeded');
+  });
+
+  test('when all have, there is one round of them per wait, however often the workflow is woken', async () => {
+    const { engine, life, clock, inserts } = await world();
+    life.placement = { ...PLACEMENT, zones: OTHERS };
+    engine.settings.stockouts = exhausted([ZONE, ...OTHERS]);
+    await life.nudge();
+    await life.go(3);
+    expect(life.reason).toBe('QuotaExceeded');
+    expect(life.message).toContain(`all of ${[ZONE, ...OTHERS].join(', ')} have been tried`);
+    expect(life.wait).toBe(TIMING.quotaRetry);
+    expect(inserts()).toBe(3);
+    const start = clock.now;
+    await life.go(16);
+    const rounds = Math.ceil((clock.now - start) / TIMING.quotaRetry);
+    expect(inserts()).toBeLessThanOrEqual(3 + 3 * rounds);
+    engine.settings.stockouts = {};
+    await life.go(4);
+    expect(life.reason).toBe('Created');
+    expect(life.status.zone).toBe(ZONE);
+  });
+
+  test('a Proxy that is deleted meanwhile leaves nothing in any of them', async () => {
+    const { engine, life } = await world();
+    life.placement = { ...PLACEMENT, zones: OTHERS };
+    engine.settings.stockouts = exhausted([ZONE]);
+    await life.nudge();
+    engine.faults.add({ call: 'instances.insert', effect: { kind: 'lost' } });
+    await life.go();
+    expect(life.status.zone).toBe('europe-west1-c');
+    life.remove();
+    await life.nudge();
+    await life.go(5);
+    expect(life.exists).toBe(false);
+    expect(engine.state().instances).toEqual([]);
   });
 });
 
@@ -126,7 +193,7 @@ describe('an insert that takes its time', () => {
     await life.go();
     expect(life.reason).toBe('Provisioning');
     expect(life.message).toContain('its insert is PENDING');
-    life.deleting = true;
+    life.remove();
     await life.nudge();
     expect(life.finalizer).toBe(true);
     await life.go(12);
@@ -136,7 +203,7 @@ describe('an insert that takes its time', () => {
 
   test('a lost answer, then another zone: the VM is found where it is, and replaced, never doubled', async () => {
     const { engine, life } = await world();
-    engine.faults.add({ call: 'instances.insert', effect: { kind: 'lost' } });
+    loseInsert(engine);
     await life.nudge();
     expect(life.reason).toBe('TransientError');
     life.edit('h1', { ...PLACEMENT, zone: 'us-central1-a' });
@@ -149,14 +216,32 @@ describe('an insert that takes its time', () => {
     expect(engine.state().instances).toMatchObject([{ zone: 'us-central1-a', status: 'RUNNING' }]);
   });
 
+  test('a lost answer, then another zone before any list shows the VM: found all the same', async () => {
+    const { engine, life, inserts } = await world();
+    Object.assign(engine.settings, { visibleMillis: 20_000, insertMillis: 30_000, listLagMillis: 60_000 });
+    loseInsert(engine);
+    await life.nudge();
+    expect(life).toMatchObject({ reason: 'TransientError', status: { zone: ZONE } });
+    life.edit('h1', { ...PLACEMENT, zone: 'us-central1-a' });
+    for (let waits = 0; waits < 20; waits += 1) {
+      await life.go();
+      expect(engine.state().instances.length).toBeLessThanOrEqual(1);
+    }
+    expect(life.reason).toBe('Created');
+    expect(life.status.zone).toBe('us-central1-a');
+    expect(engine.state().instances).toMatchObject([{ zone: 'us-central1-a', status: 'RUNNING' }]);
+    expect(inserts()).toBe(2);
+  });
+
   test.each(['us-central1-a', 'no-such-zone', 'not/even a-name'])(
     'a lost answer, then a deletion from zone %j: nothing is left',
     async (zone) => {
       const { engine, life } = await world();
-      engine.faults.add({ call: 'instances.insert', effect: { kind: 'lost' } });
+      loseInsert(engine);
       await life.nudge();
+      expect(life.reason).toBe('TransientError');
       life.edit('h1', { ...PLACEMENT, zone });
-      life.deleting = true;
+      life.remove();
       await life.nudge();
       await life.go(5);
       expect(life.finalizer).toBe(false);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type Clock, Life } from './gcp-life.ts';
+import type { Provider } from '../../../activities/providers/contract.ts';
+import { type Clock, Life } from '../../workflows/life.ts';
 import { gcpWorld, PLACEMENT } from './gcp-world.ts';
 
 const FLEET = 60;
@@ -28,8 +29,10 @@ test.each([1, 2, 3])(
     });
     const workers = [await start(), await start()];
     const place = () => ({ ...PLACEMENT, zone: ZONES[Math.floor(random() * ZONES.length)] as string });
-    const lives = Array.from({ length: FLEET }, (_, i) => new Life(workers[i % 2] as never, clock, `p${i}`));
-    for (const life of lives) life.placement = place();
+    const lives = Array.from({ length: FLEET }, (_, i) => {
+      const provider = workers[i % 2] as Provider;
+      return new Life({ provider, clock, uid: `p${i}`, placement: place(), zonal: {} });
+    });
     for (const effect of [
       { kind: 'lost' },
       { kind: 'cut' },
@@ -64,7 +67,7 @@ test.each([1, 2, 3])(
     const made = engine.state().instances.map(({ name, zone }) => `${zone}/${name}`);
     expect(made.sort()).toEqual(lives.map(({ placement, name }) => `${placement.zone}/${name}`).sort());
 
-    for (const life of lives) life.deleting = true;
+    for (const life of lives) life.remove();
     await until((life) => !life.finalizer);
     clock.now += 60_000;
     expect(engine.state().instances).toEqual([]);

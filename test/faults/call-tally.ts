@@ -1,4 +1,4 @@
-import type { EngineState } from '../../fakes/compute-engine/index.ts';
+import type { EngineState } from '../fakes/compute-engine/index.ts';
 
 /** Short names of the calls that a provider makes, for the head of a table. */
 const COLUMNS = {

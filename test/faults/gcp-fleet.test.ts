@@ -1,16 +1,16 @@
 import pLimit from 'p-limit';
 import { afterAll, beforeAll, expect, inject, vi } from 'vitest';
-import { createGcpProvider, gcpConfig } from '../../../activities/providers/gcp/index.ts';
-import { ownerOf, specHashOf } from '../../../activities/providers/gcp/ownership.ts';
-import { formatProviderID } from '../../../activities/providers/gcp/provider-id.ts';
-import { HASH_ANNOTATION, type ManagedSpec, type Proxy } from '../../../model/proxy.ts';
-import { specHash } from '../../../model/spec-hash.ts';
-import { onEngine, PLACEMENT } from '../../activities/providers/gcp-world.ts';
-import { seededRandom } from '../../e2e/random.ts';
-import { type ComputeEngine, startComputeEngine } from '../../fakes/compute-engine/index.ts';
-import { type FaultRow, faultTest, repetitions } from '../../faults/fault.ts';
-import { type System, startSystem } from '../../integration/system.ts';
+import { createGcpProvider, gcpConfig } from '../../activities/providers/gcp/index.ts';
+import { ownerOf, specHashOf } from '../../activities/providers/gcp/ownership.ts';
+import { formatProviderID } from '../../activities/providers/gcp/provider-id.ts';
+import { HASH_ANNOTATION, type ManagedSpec, type Proxy } from '../../model/proxy.ts';
+import { specHash } from '../../model/spec-hash.ts';
+import { onEngine, PLACEMENT } from '../activities/providers/gcp-world.ts';
+import { seededRandom } from '../e2e/random.ts';
+import { type ComputeEngine, startComputeEngine } from '../fakes/compute-engine/index.ts';
+import { type System, startSystem } from '../integration/system.ts';
 import { callTally } from './call-tally.ts';
+import { type FaultRow, faultTest, repetitions } from './fault.ts';
 
 const PROXIES = repetitions(30, 200);
 const SEED = Number(process.env.FAULTS_SEED ?? Date.now() % 1_000_000);
@@ -45,7 +45,7 @@ beforeAll(async () => {
   const provider = await createGcpProvider(gcpConfig.parse(onEngine(engine)));
   system = await startSystem(
     { kubeconfig: inject('kubeconfig'), temporalAddress: inject('temporalAddress') },
-    { serve: { name: 'gcp', provider }, timing: TIMING, maxCachedWorkflows: PROXIES + 50 },
+    { serve: { name: 'gcp', provider, zonal: {} }, timing: TIMING, maxCachedWorkflows: PROXIES + 50 },
   );
 });
 afterAll(async () => {
@@ -82,18 +82,50 @@ async function move(life: Life): Promise<void> {
 const until = (holds: () => boolean) => vi.waitUntil(holds, { ...PATIENCE, interval: 20 });
 
 /** Each Proxy is Ready as its spec wants it, and there are exactly the VMs for that. */
-const untilExact = (): Promise<void> =>
-  vi.waitFor(async () => {
-    const proxies = new Map((await system.list()).map((proxy) => [proxy.metadata.name, proxy]));
-    for (const life of lives) expectReady(life, proxies.get(life.name) as Proxy);
-    const wanted = lives.map(({ zone, instance }) => `${zone}/${instance}`).sort();
-    expect(
-      engine
-        .state()
-        .instances.map(({ zone, name }) => `${zone}/${name}`)
-        .sort(),
-    ).toEqual(wanted);
-  }, PATIENCE);
+const untilExact = async (): Promise<void> => {
+  try {
+    await vi.waitFor(expectExact, PATIENCE);
+  } catch (error) {
+    await tellUnfinished();
+    throw error;
+  }
+};
+
+async function expectExact(): Promise<void> {
+  const proxies = new Map((await system.list()).map((proxy) => [proxy.metadata.name, proxy]));
+  for (const life of lives) expectReady(life, proxies.get(life.name) as Proxy);
+  const wanted = lives.map(({ zone, instance }) => `${zone}/${instance}`).sort();
+  expect(
+    engine
+      .state()
+      .instances.map(({ zone, name }) => `${zone}/${name}`)
+      .sort(),
+  ).toEqual(wanted);
+}
+
+/** What the workflows of those that are not as they should be say, and what they wait for; of the first few. */
+async function tellUnfinished(): Promise<void> {
+  const proxies = new Map((await system.list()).map((proxy) => [proxy.metadata.name, proxy]));
+  const unfinished = lives.filter((life) => !isReady(life, proxies.get(life.name)));
+  console.error(`${unfinished.length} of ${PROXIES} are not as they should be`);
+  for (const life of unfinished.slice(0, 5)) {
+    const handle = system.client.workflow.getHandle(life.workflow);
+    const { raw, historyLength } = await handle.describe();
+    const details = await handle.query('__temporal_workflow_metadata').catch(String);
+    const { pendingActivities, pendingWorkflowTask } = raw;
+    const status = proxies.get(life.name)?.status;
+    console.error(JSON.stringify({ life, status, historyLength, details, pendingActivities, pendingWorkflowTask }));
+  }
+}
+
+function isReady(life: Life, proxy: Proxy | undefined): boolean {
+  try {
+    expectReady(life, proxy as Proxy);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 function expectReady({ name, zone, instance }: Life, { metadata, spec, status }: Proxy): void {
   const hash = specHash(spec as ManagedSpec, undefined);
