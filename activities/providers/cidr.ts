@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { Address4, Address6 } from 'ip-address';
 
 /** A block of IP addresses. `base` is the lowest address, as a number. */
 export interface Network {
@@ -8,6 +9,7 @@ export interface Network {
 }
 
 const BITS = { 4: 32, 6: 128 } as const;
+const ADDRESS = { 4: Address4, 6: Address6 } as const;
 const IPV4_MAPPED = { family: 6, base: 0xffffn << 32n, prefix: 96 } as const;
 
 /** How many addresses the network has. */
@@ -27,7 +29,7 @@ export function parseNetwork(text: string): Network {
   if (rest.length > 0 || (length !== undefined && !/^\d{1,3}$/.test(length)) || prefix > BITS[family]) {
     throw new Error(`"${text}": the prefix length of an IPv${family} network is 0 to ${BITS[family]}`);
   }
-  const given: Network = { family, base: family === 4 ? numberOf4(address) : numberOf6(address), prefix };
+  const given: Network = { family, base: new ADDRESS[family](address).bigInt(), prefix };
   const network = { ...given, base: given.base - (given.base % sizeOf(given)) };
   if (network.base !== given.base)
     throw new Error(`"${text}" has bits beyond its prefix; is ${format(network)} meant?`);
@@ -41,17 +43,8 @@ export function format({ family, base, prefix }: Network): string {
   return prefix === BITS[family] ? address : `${address}/${prefix}`;
 }
 
-export function formatAddress(family: 4 | 6, value: bigint): string {
-  const width = family === 4 ? 8n : 16n;
-  const count = family === 4 ? 4 : 8;
-  const parts = Array.from(
-    { length: count },
-    (_, at) => (value >> (width * BigInt(count - 1 - at))) & ((1n << width) - 1n),
-  );
-  if (family === 4) return parts.join('.');
-  // The URL parser writes IPv6 addresses in their canonical short form (RFC 5952).
-  return new URL(`http://[${parts.map((part) => part.toString(16)).join(':')}]`).hostname.slice(1, -1);
-}
+/** In the canonical form, for IPv6 that of RFC 5952. */
+export const formatAddress = (family: 4 | 6, value: bigint): string => ADDRESS[family].fromBigInt(value).correctForm();
 
 /** Whether all of `inner` lies in `outer`. */
 export const contains = (outer: Network, inner: Network): boolean =>
@@ -67,16 +60,4 @@ export function subtract(network: Network, hole: Network): Network[] {
   const lower = { ...network, prefix: network.prefix + 1 };
   const upper = { ...lower, base: lower.base + sizeOf(lower) };
   return [lower, upper].flatMap((half) => subtract(half, hole));
-}
-
-const numberOf4 = (address: string): bigint =>
-  address.split('.').reduce((value, part) => (value << 8n) | BigInt(part), 0n);
-
-function numberOf6(address: string): bigint {
-  const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1);
-  const [head = '', tail] = canonical.split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail ? tail.split(':') : [];
-  const zeros = Array<string>(8 - left.length - right.length).fill('0');
-  return [...left, ...zeros, ...right].reduce((value, part) => (value << 16n) | BigInt(`0x${part}`), 0n);
 }
