@@ -5,7 +5,7 @@ import { type Happening, happen, happening, type World, ZONES } from './happenin
 import { Life } from './life.ts';
 import { MemoryProvider } from './memory-provider.ts';
 
-const RUNS = 5_000;
+const RUNS = 3_000;
 const TIMEOUT_MILLIS = 60_000;
 const BEGINNING = Date.parse('2026-01-01T00:00:00Z');
 
