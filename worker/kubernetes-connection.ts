@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiException, CustomObjectsApi, KubeConfig } from '@kubernetes/client-node';
+import { ApiException, CustomObjectsApi, type KubeConfig } from '@kubernetes/client-node';
+import { KeptConnections } from '../activities/providers/kubernetes/kept-connections.ts';
 import { GROUP, PROXIES, VERSION } from '../model/proxy.ts';
 import { StartError } from './start-error.ts';
 
@@ -9,7 +10,7 @@ const BUSY_MILLIS = 250;
 
 /** Credentials as kubectl finds them: KUBECONFIG, the user's file, or the pod's service account. */
 export async function connectKubernetes(namespace: string): Promise<KubeConfig> {
-  const kubeConfig = new KubeConfig();
+  const kubeConfig = new KeptConnections();
   try {
     kubeConfig.loadFromDefault();
   } catch (error) {

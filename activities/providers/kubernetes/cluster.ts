@@ -1,6 +1,7 @@
-import { KubeConfig } from '@kubernetes/client-node';
+import type { KubeConfig } from '@kubernetes/client-node';
 import { ProviderError } from '../../../model/instance.ts';
 import type { KubernetesConfig } from './config.ts';
+import { KeptConnections } from './kept-connections.ts';
 
 /**
  * The credentials that the configuration names. Says nothing of whether the cluster answers: a worker must start also
@@ -8,7 +9,7 @@ import type { KubernetesConfig } from './config.ts';
  * @throws ProviderError, Permanent, if there are none, or no such context.
  */
 export function clusterOf({ name, kubeconfig, context }: KubernetesConfig): KubeConfig {
-  const kubeConfig = new KubeConfig();
+  const kubeConfig = new KeptConnections();
   const refuse = (why: string) => new ProviderError('Permanent', `the kubernetes provider ${name}: ${why}`);
   try {
     if (kubeconfig) kubeConfig.loadFromFile(kubeconfig);
