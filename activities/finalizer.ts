@@ -1,8 +1,9 @@
+import type { Observation } from '../model/observation.ts';
 import { FINALIZER, type ProxyRef } from '../model/proxy.ts';
 import type { Kubernetes } from './kubernetes.ts';
 
 /** Both are idempotent, and leave other controllers' finalizers as they are. */
-export function createFinalizer(kubernetes: Kubernetes) {
+export function createFinalizer(kubernetes: Kubernetes, observe: (ref: ProxyRef) => Promise<Observation>) {
   async function write(
     ref: ProxyRef,
     change: (finalizers: string[]) => string[],
@@ -20,8 +21,15 @@ export function createFinalizer(kubernetes: Kubernetes) {
   }
 
   return {
-    addFinalizer: (ref: ProxyRef) =>
-      write(ref, (finalizers) => (finalizers.includes(FINALIZER) ? finalizers : [...finalizers, FINALIZER]), false),
+    /** Returns what there is to see then, since a look is always what follows. */
+    async addFinalizer(ref: ProxyRef): Promise<Observation> {
+      await write(
+        ref,
+        (finalizers) => (finalizers.includes(FINALIZER) ? finalizers : [...finalizers, FINALIZER]),
+        false,
+      );
+      return observe(ref);
+    },
     removeFinalizer: (ref: ProxyRef) =>
       write(ref, (finalizers) => finalizers.filter((name) => name !== FINALIZER), true),
   };

@@ -7,11 +7,10 @@ import { createSweep } from './sweep/index.ts';
 import type { SweepDeps } from './sweep/sweep.ts';
 
 /** Activities of the main task queue: what workflows see of Kubernetes and say to it. */
-export const createKubernetesActivities = (deps: ObserveDeps & PublishDeps) => ({
-  observe: createObserve(deps),
-  publish: createPublish(deps),
-  ...createFinalizer(deps.kubernetes),
-});
+export function createKubernetesActivities(deps: ObserveDeps & PublishDeps) {
+  const observe = createObserve(deps);
+  return { observe, publish: createPublish(deps), ...createFinalizer(deps.kubernetes, observe) };
+}
 
 /** Activities of each queue that serves providers. */
 export const createProviderActivities = (deps: InstancesDeps & SweepDeps) => ({

@@ -12,7 +12,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { HealthyReason } from '../model/condition.ts';
-import type { ObservedManaged, ObservedProxy, Published, Report } from '../model/observation.ts';
+import type { Observation, ObservedManaged, ObservedProxy, Published, Report } from '../model/observation.ts';
 import { type Phase, type ProxyRef, probeSubject } from '../model/proxy.ts';
 import type { Verdict } from '../model/verdict.ts';
 import { NUDGE, REPLACE, VERDICT } from '../model/workflow-names.ts';
@@ -66,13 +66,17 @@ export async function proxy(ref: ProxyRef, carried: Carried = { memory: BLANK_ME
   setHandler(replaceUpdate, askForReplacement, { validator: refuseExternal });
 
   let wait: Wait | undefined;
+  /** What the last step has seen after it: the next pass starts from it, unless a nudge says that there is more to see. */
+  let seenAhead: Observation | undefined;
   /** What the last pass saw and said, for people. */
   let seen: { proxy: ObservedProxy; report: Report | undefined } | undefined;
   for (;;) {
     if (state.verdict) await publishVerdict(state.verdict);
     if (nudged || !wait) {
+      const observed = nudged ? undefined : seenAhead;
+      seenAhead = undefined;
       nudged = false;
-      const next = await pass();
+      const next = await pass(observed);
       if (next === 'finish') return 'The Proxy is gone, and its instance with it';
       wait = next === 'now' ? undefined : next;
       busyPasses = next === 'now' ? busyPasses + 1 : 0;
@@ -96,8 +100,9 @@ export async function proxy(ref: ProxyRef, carried: Carried = { memory: BLANK_ME
   }
 
   /** One pass of the level-triggered loop. */
-  async function pass(): Promise<Next> {
-    const { proxy, timing } = await kubernetes.observe.executeWithOptions({ summary: 'Read the Proxy' }, [ref]);
+  async function pass(observed?: Observation): Promise<Next> {
+    const { proxy, timing } =
+      observed ?? (await kubernetes.observe.executeWithOptions({ summary: 'Read the Proxy' }, [ref]));
     if (!proxy) return 'finish';
     state.generation = proxy.generation;
     state.external = proxy.mode === 'External';
@@ -120,7 +125,11 @@ export async function proxy(ref: ProxyRef, carried: Carried = { memory: BLANK_ME
     const managed = { ...world, proxy: world.proxy };
     switch (decision.action) {
       case 'addFinalizer':
-        await kubernetes.addFinalizer.executeWithOptions({ summary: 'Claim the Proxy before anything is made' }, [ref]);
+        // Undefined in histories from when it saw nothing: then the next pass looks for itself.
+        seenAhead = await kubernetes.addFinalizer.executeWithOptions(
+          { summary: 'Claim the Proxy before anything is made' },
+          [ref],
+        );
         return decision;
       case 'removeFinalizer':
         await kubernetes.removeFinalizer.executeWithOptions({ summary: 'Let the Proxy go' }, [ref]);
@@ -145,6 +154,8 @@ export async function proxy(ref: ProxyRef, carried: Carried = { memory: BLANK_ME
   }
 
   async function publish(report: Report): Promise<void> {
+    // What is written now was not there yet.
+    seenAhead = undefined;
     const published = await kubernetes.publish.executeWithOptions({ summary: summaryOf(report) }, [ref, report]);
     if (!published) return;
     state.published = published;
