@@ -1,6 +1,6 @@
 import { ApplicationFailure, activityInfo, cancellationSignal } from '@temporalio/activity';
 import { type Instance, type InstanceRef, ProviderError, type ProviderErrorClass } from '../model/instance.ts';
-import { FINALIZER, isExternal, type ProxyRef, portOf } from '../model/proxy.ts';
+import { FINALIZER, isExternal, type ProxyRef, placedIn, portOf } from '../model/proxy.ts';
 import { instanceName, specHash } from '../model/spec-hash.ts';
 import { CloudInitError, resolveCloudInit } from './cloud-init.ts';
 import { whileAlive } from './heartbeats.ts';
@@ -58,8 +58,8 @@ export function createInstances({ kubernetes, provider }: InstancesDeps) {
     // An attempt that comes late, after its successor or even the whole CR has moved on, must not leave a machine behind.
     const { deletionTimestamp, finalizers } = proxy.metadata;
     if (deletionTimestamp || !finalizers?.includes(FINALIZER)) return undefined;
-    const { spec, status } = proxy;
-    if (status?.zone !== zone) return undefined;
+    const { spec, status = {} } = proxy;
+    if (status.zone !== zone) return undefined;
     const cloudInit = await resolveCloudInit(spec, ref.namespace, kubernetes).catch(forgiveCloudInit);
     if (cloudInit === CHANGED || specHash(spec, cloudInit) !== hash) return undefined;
     const request = {
@@ -67,7 +67,7 @@ export function createInstances({ kubernetes, provider }: InstancesDeps) {
       uid: ref.uid,
       namespace: ref.namespace,
       proxyName: ref.name,
-      placement: { ...spec.placement, ...(zone !== undefined && { zone }) },
+      placement: placedIn(spec.placement ?? {}, status),
       port: portOf(spec),
       specHash: hash,
       mayExist: mayExist || activityInfo().attempt > 1,

@@ -42,6 +42,7 @@ export function createPublish({ kubernetes, now, warn }: PublishDeps) {
     if (changes) {
       const written = await kubernetes.patchProxyStatus(ref, { metadata: { resourceVersion }, status: changes });
       if (!written) return undefined;
+      checkKept(changes, written);
       await announce(ref, before, after);
     }
     const subject = probeSubject(after);
@@ -91,6 +92,13 @@ function changedMembers(before: ProxyStatus, after: ProxyStatus): Record<string,
     if (!isDeepStrictEqual(before[key], after[key])) patch[key] = after[key] ?? null;
   }
   return Object.keys(patch).length > 0 ? patch : undefined;
+}
+
+/** An older CRD drops what it does not know, without a word; what follows would rest on what is not there. */
+function checkKept(changes: Record<string, unknown>, { status = {} }: Proxy): void {
+  const dropped = Object.keys(changes).find((key) => changes[key] !== null && !(key in status));
+  if (dropped === undefined) return;
+  throw new Error(`The cluster's CRD of Proxy knows no status.${dropped}: kubectl apply --server-side -f deploy/crds`);
 }
 
 const ALARMING = /Error|Failed|Abandoned|Exceeded|Timeout|Stopped|RateLimited/;

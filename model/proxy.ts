@@ -32,6 +32,10 @@ export interface Placement {
   labels?: Record<string, string>;
 }
 
+/** The placement for an instance in the zone that its Proxy's status names. */
+export const placedIn = (placement: Placement, { zone }: Pick<ProxyStatus, 'zone'>): Placement =>
+  zone === undefined ? placement : { ...placement, zone };
+
 export type CloudInit = { inline: string } | { secretRef: { name: string; key: string } };
 
 export interface Endpoint {

@@ -10,7 +10,7 @@ import type { Activities } from '../activities/index.ts';
 import type { InstanceCall, ProviderFailureDetail } from '../activities/instances.ts';
 import { type Instance, PROVIDER_ERROR_CLASSES } from '../model/instance.ts';
 import type { Failure, Look, ObservedManaged } from '../model/observation.ts';
-import type { ProxyRef } from '../model/proxy.ts';
+import { type ProxyRef, placedIn } from '../model/proxy.ts';
 
 /**
  * Calls to the Kubernetes API are tried until they work: without it nothing can be seen or said, so there is nothing else
@@ -46,7 +46,7 @@ function providerCalls(proxy: ObservedManaged) {
 export async function lookAt(ref: ProxyRef, proxy: ObservedManaged): Promise<Look> {
   try {
     const found = await providerCalls(proxy).getInstance.executeWithOptions(
-      { summary: `Look at ${proxy.instanceName} of ${proxy.provider.name}`, startToCloseTimeout: '20s' },
+      { summary: `Look at ${proxy.instanceName} of ${proxy.provider.name}`, startToCloseTimeout: '60s' },
       [callOf(ref, proxy)],
     );
     return found ? { found } : { absent: true };
@@ -83,7 +83,7 @@ function callOf({ uid }: ProxyRef, proxy: ObservedManaged): InstanceCall {
     instance: {
       name: instanceName,
       uid,
-      placement: { ...placement, ...(status.zone !== undefined && { zone: status.zone }) },
+      placement: placedIn(placement, status),
       ...(status.providerID && { providerID: status.providerID }),
       ...(!deleting && 'hash' in desired && { specHash: desired.hash }),
     },

@@ -15,7 +15,7 @@ import {
   type World,
 } from './decision.ts';
 import { afterFailure, latched, mayHaveInstance, refused, trouble, unconfigured, withoutProvider } from './failures.ts';
-import { forget, replace, represent } from './instance-states.ts';
+import { because, forget, replace, represent } from './instance-states.ts';
 import { zoneToTry } from './zones.ts';
 
 /** Spec §3 whole: from what is seen to the one next step. Pure. */
@@ -36,7 +36,7 @@ export function needsLook({ proxy, memory }: Pick<World, 'proxy' | 'memory'>): b
   return proxy.provider.zonal !== undefined && mayHaveInstance(proxy, memory);
 }
 
-/** Whether the status says all of this already, so that nothing has to be written. */
+/** Whether the status says all of this already. Only runs without the patch `publish-every-report` still ask. */
 export function isSaid(report: Report, { status, generation }: ObservedProxy): boolean {
   const { provisioned, healthy, hash, providerID, zone, ip, port, incarnation, latencyMillis } = report;
   const others = [healthy, hash, providerID, zone, incarnation, latencyMillis];
@@ -95,7 +95,7 @@ function deleting(world: World<ObservedManaged>): Decision {
   if (!look) return settled(world, 'now');
   if ('failed' in look) return afterFailure(world, look.failed);
   if ('absent' in look) return { action: 'removeFinalizer', next: 'finish', memory };
-  const statement = notProvisioned(ProvisionedReason.Deleting, `Deleting ${look.found.name}`);
+  const statement = notProvisioned(ProvisionedReason.Deleting, `Deleting ${look.found.name}${because(look.found)}`);
   return { action: 'delete', ...step(world, statement, timing.deletionPoll, DELETION) };
 }
 

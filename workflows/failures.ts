@@ -2,7 +2,7 @@ import { conditionOf, ProvisionedReason, type Statement } from '../model/conditi
 import type { Failure, ObservedManaged } from '../model/observation.ts';
 import { ABANDON_ANNOTATION } from '../model/proxy.ts';
 import { type Action, backoff, type Decision, type Memory, notProvisioned, step, type World } from './decision.ts';
-import { afterStockout } from './zones.ts';
+import { firstZone, tryElsewhere } from './zones.ts';
 
 /** Errors after which it is certain that a create made nothing. */
 const REFUSALS: readonly string[] = [ProvisionedReason.PermanentError, ProvisionedReason.QuotaExceeded];
@@ -30,6 +30,8 @@ export function afterFailure(world: World<ObservedManaged>, failure: Failure, ac
     const wait = failure.class === 'QuotaExceeded' ? timing.quotaRetry : (failure.retryAfterMillis ?? pause);
     return step(world, notProvisioned(ProvisionedReason.Deleting, message), wait, 'retry', memory);
   }
+  const elsewhere = isAboutZone(world, failure, memory, action) ? tryElsewhere(world, failure, memory) : undefined;
+  if (elsewhere) return elsewhere;
   switch (failure.class) {
     case 'Permanent': {
       const statement = {
@@ -43,16 +45,25 @@ export function afterFailure(world: World<ObservedManaged>, failure: Failure, ac
       });
     }
     case 'QuotaExceeded': {
-      const noneMade = action === undefined || memory.create === 'none';
-      const elsewhere = failure.zoneExhausted && noneMade ? afterStockout(world, failure, memory) : undefined;
-      if (elsewhere) return elsewhere;
-      return step(world, say(ProvisionedReason.QuotaExceeded), timing.quotaRetry, 'quota', memory);
+      // Where an earlier attempt may have made something, a look comes first, and soon.
+      const wait =
+        failure.zoneExhausted && action === 'create' && memory.create === 'unknown' ? pause : timing.quotaRetry;
+      return step(world, say(ProvisionedReason.QuotaExceeded), wait, 'quota', memory);
     }
     case 'RateLimited':
       return step(world, say(ProvisionedReason.RateLimited), failure.retryAfterMillis ?? pause, 'rate limit', memory);
     case 'Transient':
       return step(world, say(ProvisionedReason.TransientError), pause, 'retry', memory);
   }
+}
+
+/** Whether nothing was made for a reason that may not hold in another zone. */
+function isAboutZone({ proxy }: World<ObservedManaged>, failure: Failure, memory: Memory, action?: Action): boolean {
+  const noneMade = action === 'create' ? memory.create === 'none' : action === undefined;
+  if (failure.class === 'QuotaExceeded') return failure.zoneExhausted === true && noneMade;
+  // One to fall back on may lack the machine type: no reason to give up the preferred one for good.
+  const { zone } = proxy.status;
+  return failure.class === 'Permanent' && action === 'create' && noneMade && zone !== firstZone(proxy);
 }
 
 export function unconfigured(proxy: ObservedManaged, { name, known }: { name: string; known: string[] }): Failure {

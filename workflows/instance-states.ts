@@ -27,7 +27,11 @@ export function represent(world: World<ObservedManaged>, instance: Instance): De
       const moved = proxy.status.ip !== instance.ip || proxy.status.port !== proxy.port;
       const report: Report = {
         generation: proxy.generation,
-        provisioned: { status: 'True', reason: ProvisionedReason.Created, message: `${instance.name} is running` },
+        provisioned: {
+          status: 'True',
+          reason: ProvisionedReason.Created,
+          message: `${instance.name} is running${because(instance)}`,
+        },
         ...(instance.ip && { ip: instance.ip }),
         port: proxy.port,
         ...(moved && { healthy: NOT_PROBED, latencyMillis: null }),
@@ -73,7 +77,10 @@ export function forget(world: World<ObservedManaged>, hash: string): Decision {
 
 export function replace(world: World<ObservedManaged>, instance: Instance): Decision {
   const why = world.memory.replace ? 'a replacement was asked for' : 'its spec or cloud-init changed';
-  const statement = notProvisioned(ProvisionedReason.Replacing, `Replacing ${instance.name}: ${why}`);
+  const statement = notProvisioned(
+    ProvisionedReason.Replacing,
+    `Replacing ${instance.name}: ${why}${because(instance)}`,
+  );
   return discard(world, statement, world.timing.deletionPoll, DELETION);
 }
 
@@ -109,6 +116,5 @@ function discard(
   };
 }
 
-function because(instance: Instance): string {
-  return instance.reason ? ` (${instance.reason})` : '';
-}
+/** What the provider says of its state, for people. */
+export const because = ({ reason }: Instance): string => (reason ? ` (${reason})` : '');

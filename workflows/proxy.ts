@@ -6,6 +6,7 @@ import {
   continueAsNew,
   defineSignal,
   defineUpdate,
+  patched,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
@@ -115,14 +116,15 @@ export async function proxy(ref: ProxyRef, carried: Carried = { memory: BLANK_ME
     const { phase = 'Pending', ...status } = proxy.status;
     const subject = probeSubject(status);
     state.published = { phase, ...(subject !== undefined && { subject }) };
-    if (report && !isSaid(report, proxy)) await publish(report);
+    // Of 2026-11-29. Before, the words of a report decided whether it was published: other words were another history.
+    if (report && (patched('publish-every-report') || !isSaid(report, proxy))) await publish(report);
     seen = { proxy, report };
     return next;
   }
 
   async function carryOut(decision: Decision, world: World): Promise<Decision> {
     if (!decision.action || world.proxy.mode === 'External') return decision;
-    const managed = { ...world, proxy: world.proxy };
+    const managed = { ...world, proxy: world.proxy, memory: decision.memory };
     switch (decision.action) {
       case 'addFinalizer':
         // Undefined in histories from when it saw nothing: then the next pass looks for itself.

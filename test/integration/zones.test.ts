@@ -67,3 +67,24 @@ test('an edit of the zone makes it anew there, and a deletion leaves nothing any
   await system.gone('zones');
   expect(engine.state().instances).toEqual([]);
 });
+
+test('a create whose answer is lost, then another zone: what was made is found by the zone in the status', async () => {
+  // No list shows it in time.
+  Object.assign(engine.settings, { listLagMillis: 60_000 });
+  engine.faults.add({ call: 'instances.insert', effect: { kind: 'lost' } });
+  engine.faults.add({ call: 'instances.get', zone: ZONE, times: 4, effect: { kind: 'cut' } });
+  const { instance } = await system.apply('lost', { provider: 'gcp', placement: PLACEMENT });
+  await vi.waitUntil(() => engine.machine(ZONE, instance) !== undefined, { timeout: 40_000 });
+  await system.patch('lost', { spec: { placement: { zone: NEXT } } });
+  await vi.waitFor(
+    async () => {
+      const { status } = await system.read('lost');
+      expect(status).toMatchObject({ phase: 'Ready', zone: NEXT });
+    },
+    { timeout: 40_000, interval: 100 },
+  );
+  expect(engine.state().instances.filter(({ name }) => name === instance)).toMatchObject([{ zone: NEXT }]);
+  await system.remove('lost');
+  await system.gone('lost');
+  expect(engine.state().instances).toEqual([]);
+});

@@ -407,8 +407,10 @@ describe('Managed, with a provider that has zones', () => {
     zoneExhausted: true,
     attempt,
   });
-  const refused = { conditions: condition('False', 'QuotaExceeded') };
-  const made = { providerID: ID, zone: 'b', incarnation: 1, conditions: condition('False', 'Provisioning') };
+  /** A status of this very generation, so that its zone still counts. */
+  const at = (zone: string) => ({ zone, observedGeneration: 1 });
+  const refused = { ...at('b'), conditions: condition('False', 'QuotaExceeded') };
+  const made = { ...at('b'), providerID: ID, incarnation: 1, conditions: condition('False', 'Provisioning') };
   const recorded = (status: ProxyStatus, placement: Placement) => ({
     ...zonal(status, placement),
     recordedHash: HASH,
@@ -418,6 +420,11 @@ describe('Managed, with a provider that has zones', () => {
   it.each<[string, World<ObservedManaged>, string]>([
     ['the zone is recorded first', world(zonal({}, ABC), undefined, GONE_MEMORY), '- - zone=a now'],
     ['then the instance is made', world(zonal({ zone: 'a' }, ABC), undefined, GONE_MEMORY), 'create - now'],
+    [
+      'an edit while one is fallen back on: the preferred zone first',
+      world({ ...zonal(at('b'), ABC), generation: 2 }, undefined, GONE_MEMORY),
+      '- - zone=a now',
+    ],
     [
       'the zone of the configuration, where the placement names none',
       world(zonal({}, { zones: ['b'] }, 'd'), undefined, GONE_MEMORY),
@@ -439,7 +446,7 @@ describe('Managed, with a provider that has zones', () => {
       world(zonal({ zone: 'z' }, ABC), ABSENT, { create: 'unknown' }),
       '- - zone=a now',
     ],
-    ['or tried again', world(zonal({ zone: 'b' }, ABC), ABSENT, { create: 'unknown' }), 'create - now'],
+    ['or tried again', world(zonal(at('b'), ABC), ABSENT, { create: 'unknown' }), 'create - now'],
     [
       'what a lost create has made is recorded as it is, also where it is wanted no more',
       world(zonal({ zone: 'z' }, ABC), found({ specHash: 'older' }), { create: 'unknown' }),
@@ -456,14 +463,24 @@ describe('Managed, with a provider that has zones', () => {
       '- False/QuotaExceeded NotProbed id=null zone=c ip=null now',
     ],
     [
-      'after the last one: a wait, then the first one again',
+      'after the last one: a wait, for as long as a look finds that failure',
       world(recorded({ ...made, zone: 'c' }, ABC), failed('QuotaExceeded', { zoneExhausted: true })),
-      `- False/QuotaExceeded NotProbed id=null zone=a ip=null quota ${TIMING.quotaRetry}`,
+      `- False/QuotaExceeded quota ${TIMING.quotaRetry}`,
     ],
     [
       'a stockout of the only zone: a wait',
       world(recorded({ ...made, zone: 'a' }, { zone: 'a' }), failed('QuotaExceeded', { zoneExhausted: true })),
       `- False/QuotaExceeded quota ${TIMING.quotaRetry}`,
+    ],
+    [
+      'after an edit: from the first one again, at once',
+      world({ ...recorded(made, ABC), generation: 2 }, failed('QuotaExceeded', { zoneExhausted: true })),
+      '- False/QuotaExceeded NotProbed id=null zone=a ip=null now',
+    ],
+    [
+      'of a zone that an edit has taken off the list: likewise',
+      world(recorded({ ...made, zone: 'z' }, ABC), failed('QuotaExceeded', { zoneExhausted: true })),
+      '- False/QuotaExceeded NotProbed id=null zone=a ip=null now',
     ],
     [
       'a quota is the same everywhere: a wait',
@@ -472,7 +489,7 @@ describe('Managed, with a provider that has zones', () => {
     ],
     [
       'a refusal is taken back before the next zone is tried',
-      world(zonal({ ...refused, zone: 'b' }, ABC), undefined, GONE_MEMORY),
+      world(zonal(refused, ABC), undefined, GONE_MEMORY),
       '- Unknown/Creating now',
     ],
     [
@@ -485,9 +502,25 @@ describe('Managed, with a provider that has zones', () => {
   });
 
   it('a create that is refused for want of machines goes on elsewhere, unless an earlier one may have made some', () => {
-    const seen = world(zonal({ zone: 'a' }, ABC), undefined, GONE_MEMORY);
-    expect(gist(afterFailure(seen, stockout(), 'create'))).toContain('zone=b');
-    expect(gist(afterFailure(seen, stockout(2), 'create'))).toBe(`- Unknown/QuotaExceeded quota ${TIMING.quotaRetry}`);
+    const seen = world(zonal(at('a'), ABC), undefined, GONE_MEMORY);
+    expect(gist(afterFailure(seen, stockout(), 'create'))).toBe(
+      '- False/QuotaExceeded NotProbed id=null zone=b ip=null now',
+    );
+    expect(gist(afterFailure(seen, stockout(2), 'create'))).toBe('- Unknown/QuotaExceeded quota 1000');
+    const last = world(zonal(at('c'), ABC), undefined, GONE_MEMORY);
+    expect(gist(afterFailure(last, stockout(), 'create'))).toBe(
+      `- False/QuotaExceeded zone=a quota ${TIMING.quotaRetry}`,
+    );
+    expect(gist(afterFailure(last, stockout(), 'delete'))).toBe(`- False/QuotaExceeded quota ${TIMING.quotaRetry}`);
+  });
+
+  it('goes on elsewhere when a zone to fall back on can not make it at all, but not when the preferred one can not', () => {
+    const permanent: Failure = { class: 'Permanent', message: 'no such machine type', attempt: 1 };
+    const fallback = world(zonal(at('b'), ABC), undefined, GONE_MEMORY);
+    expect(gist(afterFailure(fallback, permanent, 'create'))).toContain('zone=c ip=null now');
+    const preferred = world(zonal(at('a'), ABC), undefined, GONE_MEMORY);
+    expect(gist(afterFailure(preferred, permanent, 'create'))).toContain('False/PermanentError');
+    expect(gist(decide(world(recorded(made, ABC), failed('Permanent'))))).toContain('False/PermanentError');
   });
 
   it('looks for what a lost create may have made before it makes another one, and not otherwise', () => {

@@ -2,7 +2,7 @@ import type { Provider } from '../../activities/providers/contract.ts';
 import { conditionOf, withCondition } from '../../model/condition.ts';
 import { type Instance, type InstanceRef, type InstanceRequest, ProviderError } from '../../model/instance.ts';
 import type { Failure, Look, ObservedManaged, ObservedProvider, Report, Timing } from '../../model/observation.ts';
-import type { Placement, ProxyStatus } from '../../model/proxy.ts';
+import { type Placement, type ProxyStatus, placedIn } from '../../model/proxy.ts';
 import { instanceName } from '../../model/spec-hash.ts';
 import { afterCreate, afterDelete, afterStaleCreate, decide, needsLook } from '../../workflows/decide.ts';
 import { BLANK_MEMORY, type Decision, type Memory, type World } from '../../workflows/decision.ts';
@@ -135,7 +135,7 @@ export class Life {
     const world: World<ObservedManaged> = { proxy, memory, timing: TIMING, now: this.clock.now, random: 0.5 };
     if (needsLook(world)) world.look = await this.look();
     const decided = decide(world);
-    const decision = await this.carryOut(decided, world);
+    const decision = await this.carryOut(decided, { ...world, memory: decided.memory });
     const { report, next } = decision;
     this.story.push(
       `  look ${JSON.stringify(world.look)} → ${decided.action ?? 'no action'}, ${JSON.stringify(next)} ${report?.provisioned?.reason ?? ''}`,
@@ -172,11 +172,11 @@ export class Life {
   }
 
   private ref(): InstanceRef {
-    const { providerID, zone } = this.status;
+    const { providerID } = this.status;
     return {
       name: this.name,
       uid: this.uid,
-      placement: { ...this.placement, ...(zone !== undefined && { zone }) },
+      placement: placedIn(this.placement, this.status),
       ...(providerID && { providerID }),
       ...(!this.deleting && this.secret && { specHash: this.hash }),
     };
@@ -225,13 +225,13 @@ export class Life {
     const { zone } = proxy.status;
     return quickly(async (attempt) => {
       if (this.overtaking?.attempt === attempt) this.overtaking.edit();
-      if (!this.finalizer || this.deleting || this.hash !== hash) return undefined;
+      if (!this.finalizer || this.deleting || this.hash !== hash || this.status.zone !== zone) return undefined;
       const request: InstanceRequest = {
         name: this.name,
         uid: this.uid,
         namespace: 'default',
         proxyName: this.uid,
-        placement: { ...this.placement, ...(zone !== undefined && { zone }) },
+        placement: placedIn(this.placement, this.status),
         port: 3128,
         specHash: hash,
         mayExist: mayHaveInstance(proxy, memory) || attempt > 1,

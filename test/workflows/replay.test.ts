@@ -21,6 +21,9 @@ describe('recorded histories', () => {
     'external',
     'continue-as-new',
     'probes',
+    'zones',
+    // A run that began without the patch `publish-every-report`, and went on with it.
+    'upgraded',
   ])('there is one of %s', (path) => {
     expect(histories.some((file) => file.includes(`/${path}-1`))).toBe(true);
   });

@@ -10,11 +10,19 @@ const SCARCITY = [
   ...STOCKOUT,
   /quota_?exceeded/i,
   /limit_?exceeded$/i,
+  /ip_space_exhausted/i,
   // A reserved address, on its way from an instance that is being replaced.
   /in_?use_?by_?another_?resource/i,
 ];
 const RATE = [/rate_?limit_?exceeded/i, /operation_?rate_?exceeded/i];
-const PASSING = [/not_?ready/i, /already_?exists/i, /internal_?error/i, /backend_?error/i, /concurrent/i];
+const PASSING = [
+  /not_?ready/i,
+  /already_?exists/i,
+  /internal_?error/i,
+  /backend_?error/i,
+  /concurrent/i,
+  /^preempted$/i,
+];
 const REFUSAL = [/permission/i, /forbidden/i, /invalid/i, /not_?found/i, /unsupported/i, /condition_?not_?met/i];
 
 /**
@@ -32,8 +40,18 @@ export function classOf(codes: readonly string[], status: number | undefined): P
   return status !== undefined && status >= 400 && status < 500 && status !== 408 ? 'Permanent' : 'Transient';
 }
 
-/** Whether it is this zone that has no machines, while another one may have some. */
-export const isStockout = (codes: readonly string[]): boolean => anyOf(codes, STOCKOUT);
+/** @param text what could not be done and why, for people; for the others see `classOf` */
+export function refusal(
+  codes: readonly string[],
+  status: number | undefined,
+  text: string,
+  retryAfterMillis?: number,
+): ProviderError {
+  return new ProviderError(classOf(codes, status), text, {
+    zoneExhausted: anyOf(codes, STOCKOUT),
+    ...(retryAfterMillis !== undefined && { retryAfterMillis }),
+  });
+}
 
 const anyOf = (codes: readonly string[], patterns: RegExp[]): boolean =>
   codes.some((code) => patterns.some((pattern) => pattern.test(code)));
@@ -49,10 +67,7 @@ export function providerError(error: unknown, attempt: string, signal: AbortSign
     const { status, reasons, message, retryAfterMillis } = error;
     const why = reasons.length > 0 ? reasons.join(', ') : `HTTP ${status}`;
     const text = `Compute Engine did not ${attempt} (${why}): ${harmless(message)}`;
-    return new ProviderError(classOf(reasons, status), text, {
-      zoneExhausted: isStockout(reasons),
-      ...(retryAfterMillis !== undefined && { retryAfterMillis }),
-    });
+    return refusal(reasons, status, text, retryAfterMillis);
   }
   if (error instanceof CredentialsError) {
     const advice = error.passing

@@ -8,7 +8,7 @@ import { ApiError, type ComputeApi, type InstancePage, type Location, type Opera
 import type { GcpConfig } from './config.ts';
 import { createWire, type Wire } from './wire.ts';
 
-/** In milliseconds. A look is two reads at most, and the workflow gives it 20 s. */
+/** In milliseconds. A look is two reads, by name also a list, and the workflow gives it 60 s. */
 const TIMEOUT = { read: 9_000, change: 30_000, page: 30_000 } as const;
 const PAGE_SIZE = 500;
 

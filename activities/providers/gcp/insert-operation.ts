@@ -1,6 +1,6 @@
-import { type Instance, ProviderError } from '../../../model/instance.ts';
+import type { Instance, ProviderError } from '../../../model/instance.ts';
 import type { Location, Operation } from './compute-api.ts';
-import { classOf, harmless, isStockout } from './errors.ts';
+import { harmless, refusal } from './errors.ts';
 import { formatProviderID } from './provider-id.ts';
 import { isRequestFor } from './request-id.ts';
 
@@ -43,11 +43,7 @@ export function insertFailure(
   const codes = errors.flatMap(({ code }) => (code ? [code] : []));
   const words = errors.map(({ code, message }) => [code, harmless(message ?? '')].filter(Boolean).join(': '));
   const why = words.length > 0 ? words.join('; ') : (httpErrorMessage ?? 'it did not say why');
-  return new ProviderError(
-    classOf(codes, httpErrorStatusCode ?? undefined),
-    `Compute Engine could not make ${where}: ${why}`,
-    { zoneExhausted: isStockout(codes) },
-  );
+  return refusal(codes, httpErrorStatusCode ?? undefined, `Compute Engine could not make ${where}: ${why}`);
 }
 
 /**

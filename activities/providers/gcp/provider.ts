@@ -22,8 +22,9 @@ export interface GcpProviderDeps {
  * The `gcp` provider: an instance is a Compute Engine VM.
  *
  * - It never waits: inserts and deletes are asked for, and the next look tells what became of them. In the normal course
- *   a VM's life is made of insert, get and delete alone, and a list of aggregatedList.
- * - When a VM does not appear, its last insert operation tells why. It is found by the VM's name, so that nothing has to
+ *   a VM's life is made of insert, get and delete, with one look at the zone's operations at its end, and a list of
+ *   aggregatedList.
+ * - When a VM is not there, its last insert operation tells why. It is found by the VM's name, so that nothing has to
  *   be remembered, and tells by its request id which spec it was made from.
  * - A VM that nobody knows the zone of (the answer to its create was lost, then the Proxy was edited) is looked for in
  *   all zones, and is `NotFound` only if all have answered.

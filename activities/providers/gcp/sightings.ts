@@ -31,9 +31,8 @@ export function createSightings({ api, recent, project, defaultZone }: Sightings
       recent.saw(location, resource);
       return { location, resource };
     }
-    const expected = recent.about(location)?.leaving;
     recent.forget(location);
-    if (expected) return undefined;
+    // Also after a deletion of ours: another worker may have begun to make the next one since.
     const insert = await api.lastInsert(location, signal);
     return insert && outcomeOf(insert) !== 'over' ? { location, insert } : undefined;
   }
@@ -43,7 +42,7 @@ export function createSightings({ api, recent, project, defaultZone }: Sightings
     try {
       return await at(location, signal);
     } catch (error) {
-      if (error instanceof ApiError && error.status === 400) return undefined;
+      if (error instanceof ApiError && isUnknownZone(error)) return undefined;
       throw error;
     }
   }
@@ -72,6 +71,10 @@ export function createSightings({ api, recent, project, defaultZone }: Sightings
     },
   };
 }
+
+/** Of a zone that there is not, the API says either that it is invalid, or that nobody may see it. */
+const isUnknownZone = ({ status, message }: ApiError): boolean =>
+  status === 400 || (status === 403 && /'locations\/[^']*' \(or it may not exist\)/.test(message));
 
 /** The VM, as long as it was made for this Proxy. */
 export function ours({ location, resource }: { location: Location; resource: InstanceResource }, uid: string) {

@@ -111,6 +111,21 @@ describe('an insert that was accepted, and failed', () => {
     expect(life.reason).toBe('Created');
   });
 
+  test('what a look has shown is remembered: a refusal after it proves that there is nothing to delete', async () => {
+    const { engine, life } = await world();
+    engine.faults.add({ call: 'instances.insert', times: 3, effect: { kind: 'error', status: 503 } });
+    await life.nudge();
+    expect(life.reason).toBe('TransientError');
+    const forbidden = { kind: 'error', status: 403, reason: 'forbidden' } as const;
+    engine.faults.add({ call: 'instances.insert', times: null, effect: forbidden });
+    await life.go();
+    expect(life.reason).toBe('PermanentError');
+    engine.faults.add({ call: '*', times: null, effect: forbidden });
+    life.remove();
+    await life.nudge();
+    expect(life.exists).toBe(false);
+  });
+
   test('a Proxy whose instance never came to be is deleted at once', async () => {
     const { engine, life, clock } = await world();
     engine.settings.instanceQuota = 0;
@@ -159,6 +174,11 @@ describe('a zone that has run out of machines, and others to fall back on', () =
     expect(life.message).toContain(`all of ${[ZONE, ...OTHERS].join(', ')} have been tried`);
     expect(life.wait).toBe(TIMING.quotaRetry);
     expect(inserts()).toBe(3);
+    for (let second = 0; second < 230; second += 10) {
+      clock.now += 10_000;
+      await life.nudge();
+    }
+    expect(inserts()).toBe(3);
     const start = clock.now;
     await life.go(16);
     const rounds = Math.ceil((clock.now - start) / TIMING.quotaRetry);
@@ -167,6 +187,78 @@ describe('a zone that has run out of machines, and others to fall back on', () =
     await life.go(4);
     expect(life.reason).toBe('Created');
     expect(life.status.zone).toBe(ZONE);
+  });
+
+  test('a first attempt that fails, then a stockout that the insert itself is told: on to the next as soon as it is certain', async () => {
+    const { engine, life, clock } = await world();
+    life.placement = { ...PLACEMENT, zones: OTHERS };
+    const refusal = { kind: 'error', status: 503, reason: 'ZONE_RESOURCE_POOL_EXHAUSTED' } as const;
+    engine.faults.add({ call: 'instances.insert', effect: { kind: 'error', status: 503 } });
+    engine.faults.add({ call: 'instances.insert', zone: ZONE, times: null, effect: refusal });
+    const start = clock.now;
+    await life.nudge();
+    await life.go(2);
+    expect(life.reason).toBe('Created');
+    expect(life.status.zone).toBe('europe-west1-c');
+    expect(clock.now - start).toBeLessThan(TIMING.quotaRetry / 5);
+  });
+
+  test('an edit of the preferred zone is tried first, whichever was fallen back on', async () => {
+    const { engine, life } = await world();
+    life.placement = { ...PLACEMENT, zones: ['europe-west1-c'] };
+    engine.settings.stockouts = exhausted([ZONE]);
+    await life.nudge();
+    const rate = { kind: 'error', status: 429, reason: 'rateLimitExceeded', retryAfter: 30 } as const;
+    engine.faults.add({ call: 'instances.insert', effect: rate });
+    await life.go();
+    expect(life).toMatchObject({ reason: 'RateLimited', status: { zone: 'europe-west1-c' } });
+    life.edit('h1', { ...PLACEMENT, zone: 'us-central1-a', zones: ['europe-west1-c'] });
+    await life.nudge();
+    await life.go();
+    expect(life).toMatchObject({ reason: 'Created', status: { zone: 'us-central1-a' } });
+  });
+
+  test('an edit that takes an exhausted zone off the list is tried at once', async () => {
+    const { engine, life } = await world();
+    life.placement = { ...PLACEMENT, zones: ['europe-west1-c'] };
+    engine.settings.stockouts = exhausted([ZONE, 'europe-west1-c']);
+    await life.nudge();
+    await life.go();
+    expect(life.status.zone).toBe('europe-west1-c');
+    engine.settings.stockouts = exhausted(['europe-west1-c']);
+    life.edit('h0', PLACEMENT);
+    await life.go(2);
+    expect(life).toMatchObject({ reason: 'Created', status: { zone: ZONE } });
+  });
+
+  test('one without the machine type is passed over, and does not fail the Proxy for good', async () => {
+    const { engine, life } = await world();
+    life.placement = { ...PLACEMENT, zones: ['europe-west1-c'] };
+    engine.settings.stockouts = exhausted([ZONE]);
+    const message = "Machine type with name 'e2-micro' does not exist in zone 'europe-west1-c'.";
+    const effect = { kind: 'error', status: 400, reason: 'invalid', message } as const;
+    engine.faults.add({ call: 'instances.insert', zone: 'europe-west1-c', times: null, effect });
+    await life.nudge();
+    await life.go();
+    expect(life).toMatchObject({ reason: 'QuotaExceeded', wait: TIMING.quotaRetry });
+    expect(life.message).toContain(message);
+    engine.settings.stockouts = {};
+    await life.go(2);
+    expect(life).toMatchObject({ reason: 'Created', status: { zone: ZONE } });
+  });
+
+  test('a VM that is seen on its way out, as what could not be finished is taken away, does not hide the stockout', async () => {
+    const { engine, life, clock, inserts } = await world();
+    engine.settings.insertMillis = 12_000;
+    life.placement = { ...PLACEMENT, zones: ['europe-west1-c'] };
+    engine.settings.stockouts = exhausted([ZONE]);
+    const start = clock.now;
+    await life.nudge();
+    for (let waits = 0; waits < 25 && life.reason !== 'Created'; waits += 1) await life.go();
+    expect(life.said.join()).toContain('Stopped');
+    expect(life).toMatchObject({ reason: 'Created', status: { zone: 'europe-west1-c' } });
+    expect(inserts()).toBe(2);
+    expect(clock.now - start).toBeLessThan(TIMING.quotaRetry / 5);
   });
 
   test('a Proxy that is deleted meanwhile leaves nothing in any of them', async () => {
@@ -182,6 +274,33 @@ describe('a zone that has run out of machines, and others to fall back on', () =
     await life.go(5);
     expect(life.exists).toBe(false);
     expect(engine.state().instances).toEqual([]);
+  });
+});
+
+describe('a zone that there is not, first met by an insert that failed in passing', () => {
+  async function inNoZone() {
+    const { engine, life } = await world();
+    life.placement = { ...PLACEMENT, zone: 'us-east1-a' };
+    engine.faults.add({ call: 'instances.insert', effect: { kind: 'error', status: 503 } });
+    await life.nudge();
+    expect(life.reason).toBe('PermanentError');
+    expect(life.message).toContain("Permission denied on 'locations/us-east1-a' (or it may not exist)");
+    return life;
+  }
+
+  test('an edit mends it', async () => {
+    const life = await inNoZone();
+    life.edit('h1', PLACEMENT);
+    await life.nudge();
+    await life.go();
+    expect(life).toMatchObject({ reason: 'Created', status: { zone: ZONE } });
+  });
+
+  test('and nothing holds the Proxy when it is deleted', async () => {
+    const life = await inNoZone();
+    life.remove();
+    await life.nudge();
+    expect(life.exists).toBe(false);
   });
 });
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Provider } from '../../../activities/providers/contract.ts';
 import { type Clock, Life } from '../../workflows/life.ts';
-import { gcpWorld, PLACEMENT } from './gcp-world.ts';
+import { gcpWorld, PLACEMENT, spread } from './gcp-world.ts';
 
 const FLEET = 60;
 const ZONES = ['europe-west1-b', 'europe-west1-c', 'us-central1-a', 'us-central1-f'];
@@ -27,12 +26,12 @@ test.each([1, 2, 3])(
       random,
       settings: { insertMillis: 8_000, natMillis: 2_000, deleteMillis: 8_000, listLagMillis: 400, pageSize: 7 },
     });
-    const workers = [await start(), await start()];
+    const provider = spread([await start(), await start(), await start()]);
     const place = () => ({ ...PLACEMENT, zone: ZONES[Math.floor(random() * ZONES.length)] as string });
-    const lives = Array.from({ length: FLEET }, (_, i) => {
-      const provider = workers[i % 2] as Provider;
-      return new Life({ provider, clock, uid: `p${i}`, placement: place(), zonal: {} });
-    });
+    const lives = Array.from(
+      { length: FLEET },
+      (_, i) => new Life({ provider, clock, uid: `p${i}`, placement: place(), zonal: {} }),
+    );
     for (const effect of [
       { kind: 'lost' },
       { kind: 'cut' },

@@ -26,3 +26,7 @@ export const required = (field: string): ErrorAnswer =>
 
 export const notFound = (path: string): ErrorAnswer =>
   new ErrorAnswer(404, 'notFound', `The resource '${path}' was not found`);
+
+/** Nobody may see what there is not. It used to be a 400, invalid, as still for some calls. */
+export const unknownZone = (zone: string): ErrorAnswer =>
+  new ErrorAnswer(403, 'forbidden', `Permission denied on 'locations/${zone}' (or it may not exist).`);

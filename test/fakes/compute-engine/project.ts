@@ -1,4 +1,4 @@
-import { ErrorAnswer, invalid, notFound } from './api-error.ts';
+import { ErrorAnswer, invalid, notFound, unknownZone } from './api-error.ts';
 import { createMachines, type Machine, type Machines, type NewInstance, sameRegion } from './machines.ts';
 import { createOperations, type OperationFailure, type Operations } from './operations.ts';
 import { type Operation, regionOf, ZONES } from './resources.ts';
@@ -101,6 +101,12 @@ export function createProject({ id, settings, now }: ProjectDeps): Project {
         operations.run(operation);
         if (!machine.leaving) machine.resource.status = 'STAGING';
       });
+      if (refused) {
+        // The real one takes away what it could not finish, and for a moment that can be seen.
+        timeline.after(settings.insertMillis * 0.75, () => {
+          if (!machine.leaving) machine.resource.status = 'STOPPING';
+        });
+      }
       timeline.after(settings.insertMillis, () => {
         operations.end(operation, refused);
         if (refused) machines.remove(machine, 0);
@@ -138,7 +144,7 @@ export function createProject({ id, settings, now }: ProjectDeps): Project {
     },
 
     checkZone(zone) {
-      if (!ZONES.includes(zone)) throw invalid('zone', zone, `Unknown zone.`);
+      if (!ZONES.includes(zone)) throw unknownZone(zone);
     },
   };
   return project;
