@@ -11,9 +11,11 @@ export function createTimeline(now: () => number): Timeline {
     after: (millis, happen) => void steps.push({ at: now() + millis, happen }),
     settle() {
       for (;;) {
-        const due = steps.filter(({ at }) => at <= now()).sort((a, b) => a.at - b.at);
+        // Read once: what becomes due between two looks at the clock would be in neither half.
+        const time = now();
+        const due = steps.filter(({ at }) => at <= time).sort((a, b) => a.at - b.at);
         if (due.length === 0) return;
-        steps = steps.filter(({ at }) => at > now());
+        steps = steps.filter(({ at }) => at > time);
         // One thing may lead to the next, and that be due as well.
         for (const { happen } of due) happen();
       }
