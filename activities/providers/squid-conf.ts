@@ -35,7 +35,12 @@ export interface SquidConfOptions extends SquidAccess {
   listenAddress?: string;
   /** IPv4 address that requests leave from; without, the one that the host's routes choose. */
   outgoingAddress?: string;
+  /** Answers a GET of {@link PROBE_PATH} to everybody: to a kubelet, say, which is no client. */
+  answersProbes?: boolean;
 }
+
+/** One of Squid's own icons, which its error pages show as well: it has it in memory, and asks nobody. */
+export const PROBE_PATH = '/squid-internal-static/icons/SN.png';
 
 /**
  * Everything that is not the public Internet (IANA's special-purpose registries, RFC 6890, and multicast). IPv4-mapped
@@ -73,6 +78,7 @@ const UNUSABLE_IPV4 = '240.0.0.1';
 const UNUSABLE_IPV6 = '100::1';
 /** Leaves the choice to the host's routes. */
 const ANY_IPV4 = '0.0.0.0';
+const OWN_NAME = 'egress-proxy';
 
 /**
  * The configuration of an egress Squid (5.x and later), wherever it runs. It assumes options that
@@ -87,6 +93,9 @@ const ANY_IPV4 = '0.0.0.0';
  * - Egress is IPv4. An attempt at an AAAA fails at once, as its outgoing address can't be bound, and Squid goes on
  *   with the A record; an IPv6-only target is a 503. Each such attempt is a line of Squid's log, one more reason why
  *   that is never a file.
+ * - A probe is allowed by its whole URL, with the name and port that Squid gives to a request for a path of its own. By
+ *   its path alone, the same path of any other host would be allowed too, and only `global_internal_static` kept it from
+ *   being forwarded there.
  * - The log goes to stderr, for whoever started Squid to read or drop.
  * - The user that Squid runs as, when started by root, is left to its build (Debian: `proxy`).
  */
@@ -108,6 +117,7 @@ export function squidConf(options: SquidConfOptions): string {
     `acl http_ports port ${options.httpPorts.join(' ')}`,
     `acl connect_ports port ${options.connectPorts.join(' ')}`,
     '',
+    ...(options.answersProbes ? probeRules(options.port) : []),
     '# Denials first: what is left is allowed to clients alone.',
     'http_access deny !clients',
     'http_access deny manager',
@@ -126,7 +136,7 @@ export function squidConf(options: SquidConfOptions): string {
     '# Tells targets nothing of the client or of itself.',
     'forwarded_for delete',
     'via off',
-    'visible_hostname egress-proxy',
+    `visible_hostname ${OWN_NAME}`,
     'httpd_suppress_version_string on',
     'reply_header_access X-Cache deny all',
     'reply_header_access X-Cache-Lookup deny all',
@@ -153,6 +163,17 @@ export function squidConf(options: SquidConfOptions): string {
     'shutdown_lifetime 1 second',
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function probeRules(port: number): string[] {
+  // A URL has no port where that is the scheme's own.
+  const self = port === 80 ? OWN_NAME : `${OWN_NAME}:${port}`;
+  return [
+    'acl GET method GET',
+    `acl probe url_regex ^http://${self}${PROBE_PATH.replaceAll('.', '\\.')}$`,
+    'http_access allow GET probe',
+    '',
+  ];
 }
 
 /** Squid has words for the networks of all addresses. */

@@ -1,6 +1,6 @@
 import type { V1Container, V1Pod, V1PodSpec, V1Toleration } from '@kubernetes/client-node';
 import type { InstanceRequest } from '../../../model/instance.ts';
-import { squidConf } from '../squid-conf.ts';
+import { PROBE_PATH, squidConf } from '../squid-conf.ts';
 import type { KubernetesConfig } from './config.ts';
 import { ownershipOf } from './ownership.ts';
 
@@ -10,11 +10,18 @@ export const SQUID_CONTAINER = 'squid';
 const CONF_ANNOTATION = 'proxy-operator-squid-conf';
 const CONF_FOLDER = '/etc/egress-proxy';
 const CONF_FILE = 'squid.conf';
-/** User and group `proxy` of Debian's and Ubuntu's images; any but root would do. */
-const PROXY_USER = 13;
 /** The well-known label of a node's zone. */
 const ZONE_LABEL = 'topology.kubernetes.io/zone';
 const FIRST_UNPRIVILEGED_PORT = 1024;
+
+const PROBE_TIMEOUT_SECONDS = 2;
+/** Looks often while it starts. */
+const STARTUP = { periodSeconds: 1, failureThreshold: 60 };
+/** Squid gives its clients one second, see `shutdown_lifetime`. */
+const GRACE_SECONDS = 5;
+/** How long a Squid that never answers lives at most: each look may take its time limit, and then there is its grace. */
+export const UNANSWERED_SECONDS =
+  STARTUP.failureThreshold * Math.max(STARTUP.periodSeconds, PROBE_TIMEOUT_SECONDS) + GRACE_SECONDS;
 
 /**
  * The pod of an instance. Squid's configuration travels in it, as an annotation that the kubelet writes to a file: so
@@ -22,6 +29,7 @@ const FIRST_UNPRIVILEGED_PORT = 1024;
  */
 export function podOf(request: InstanceRequest, config: KubernetesConfig): V1Pod {
   const { labels, annotations } = ownershipOf(request, config.name);
+  const conf = squidConf({ ...config, port: request.port, answersProbes: true });
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -29,7 +37,7 @@ export function podOf(request: InstanceRequest, config: KubernetesConfig): V1Pod
       name: request.name,
       namespace: config.namespace,
       labels,
-      annotations: { ...annotations, [CONF_ANNOTATION]: squidConf({ ...config, port: request.port }) },
+      annotations: { ...annotations, [CONF_ANNOTATION]: conf },
     },
     spec: podSpec(request, config),
   };
@@ -41,8 +49,7 @@ function podSpec({ port, placement }: InstanceRequest, config: KubernetesConfig)
     containers: [squidContainer(port, config)],
     // A Squid that crashes comes back at once, in the same pod and so under the same address.
     restartPolicy: 'Always',
-    // Squid gives its clients one second, see `shutdown_lifetime`.
-    terminationGracePeriodSeconds: 5,
+    terminationGracePeriodSeconds: GRACE_SECONDS,
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     // A proxy has no business with the names of the cluster; they would only tell crawlers what there is.
@@ -52,8 +59,8 @@ function podSpec({ port, placement }: InstanceRequest, config: KubernetesConfig)
     imagePullSecrets: config.imagePullSecrets.map((name) => ({ name })),
     securityContext: {
       runAsNonRoot: true,
-      runAsUser: PROXY_USER,
-      runAsGroup: PROXY_USER,
+      runAsUser: config.runAsUser,
+      runAsGroup: config.runAsUser,
       seccompProfile: { type: 'RuntimeDefault' },
       // Instead of a capability: it is one of the sysctls that the kubelet takes for safe.
       ...(privileged && { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: `${port}` }] }),
@@ -70,8 +77,8 @@ function podSpec({ port, placement }: InstanceRequest, config: KubernetesConfig)
 }
 
 function squidContainer(port: number, { image, imagePullPolicy, resources }: KubernetesConfig): V1Container {
-  // Squid answers nobody but its clients, and the kubelet need not be one: that it accepts is all that can be asked.
-  const accepts = { tcpSocket: { port }, timeoutSeconds: 2 };
+  // Not that its port is open: the kernel accepts connections for a Squid that hangs as well.
+  const answers = { httpGet: { path: PROBE_PATH, port }, timeoutSeconds: PROBE_TIMEOUT_SECONDS };
   return {
     name: SQUID_CONTAINER,
     image,
@@ -80,10 +87,9 @@ function squidContainer(port: number, { image, imagePullPolicy, resources }: Kub
     command: ['/usr/sbin/squid', '-N', '-f', `${CONF_FOLDER}/${CONF_FILE}`],
     ports: [{ name: 'proxy', containerPort: port }],
     resources: { requests: asText(resources.requests), limits: asText(resources.limits) },
-    // Looks often while it starts and seldom afterwards. No liveness probe: a Squid with no room for one more
-    // connection would be killed with all that it has.
-    startupProbe: { ...accepts, periodSeconds: 1, failureThreshold: 60 },
-    readinessProbe: { ...accepts, periodSeconds: 5 },
+    // No liveness probe: a Squid with no room for one more connection would be killed with all that it has.
+    startupProbe: { ...answers, ...STARTUP },
+    readinessProbe: { ...answers, periodSeconds: 5 },
     // So that the state of a container that ended says why, in Squid's own words.
     terminationMessagePolicy: 'FallbackToLogsOnError',
     securityContext: {

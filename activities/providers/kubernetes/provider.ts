@@ -3,7 +3,7 @@ import { type Instance, type InstanceRef, ProviderError } from '../../../model/i
 import type { Provider } from '../contract.ts';
 import { clusterOf } from './cluster.ts';
 import type { KubernetesConfig } from './config.ts';
-import { providerError, refusalOf } from './errors.ts';
+import { missingKind, providerError, refusalOf } from './errors.ts';
 import { listPods } from './list.ts';
 import { ownedBy, ownerOf, specHashOf } from './ownership.ts';
 import { podOf } from './pod.ts';
@@ -18,6 +18,7 @@ export interface KubernetesProviderDeps {
   pods?: PodsApi;
   /** How many pods a page of a list has. */
   pageSize?: number;
+  now?: () => number;
 }
 
 /**
@@ -34,7 +35,7 @@ export interface KubernetesProviderDeps {
  * Throws a Permanent `ProviderError` if the configuration names no cluster.
  */
 export function createKubernetesProvider(config: KubernetesConfig, deps: KubernetesProviderDeps = {}): Provider {
-  const { pods = createPodsApi(clusterOf(config)), pageSize = PAGE_SIZE } = deps;
+  const { pods = createPodsApi(clusterOf(config)), pageSize = PAGE_SIZE, now = Date.now } = deps;
 
   const locate = ({ name, providerID }: InstanceRef): PodLocation =>
     (providerID && parseProviderID(providerID)) || { namespace: config.namespace, name };
@@ -43,7 +44,7 @@ export function createKubernetesProvider(config: KubernetesConfig, deps: Kuberne
     try {
       return await pods.read(location, signal);
     } catch (error) {
-      if (refusalOf(error)?.code === 404) return undefined;
+      if (missingKind(error) === 'pods') return undefined;
       throw error;
     }
   }
@@ -55,7 +56,7 @@ export function createKubernetesProvider(config: KubernetesConfig, deps: Kuberne
       name,
       providerID: formatProviderID(config.name, { namespace, name }),
       uid: ownerOf(pod) ?? '',
-      ...podStateOf(pod),
+      ...podStateOf(pod, now()),
       ...(ip && { ip }),
       createdAt: new Date(creationTimestamp ?? 0).toISOString(),
       specHash: specHashOf(pod),
@@ -76,10 +77,8 @@ export function createKubernetesProvider(config: KubernetesConfig, deps: Kuberne
         try {
           return instanceOf(await pods.create(podOf(request, config), signal));
         } catch (error) {
-          const refusal = refusalOf(error);
-          // Of a create, it is the namespace that is not there.
-          if (refusal?.code === 404) throw new ProviderError('Permanent', `${refusal.message}; create it`);
-          if (refusal?.reason !== 'AlreadyExists') throw error;
+          if (missingKind(error) === 'namespaces') throw noNamespace(config.namespace);
+          if (refusalOf(error)?.reason !== 'AlreadyExists') throw error;
         }
         const existing = await read(location, signal);
         if (existing) return ours(existing, location, request.uid);
@@ -104,7 +103,7 @@ export function createKubernetesProvider(config: KubernetesConfig, deps: Kuberne
         try {
           await pods.delete(location, pod.metadata?.uid ?? '', signal);
         } catch (error) {
-          if (refusalOf(error)?.code !== 404) throw error;
+          if (missingKind(error) !== 'pods') throw error;
           return 'gone';
         }
         return 'deleting';
@@ -119,6 +118,12 @@ export function createKubernetesProvider(config: KubernetesConfig, deps: Kuberne
     async close() {},
   };
 }
+
+const noNamespace = (namespace: string): ProviderError =>
+  new ProviderError(
+    'Permanent',
+    `there is no namespace "${namespace}" in the cluster of the pods: create it, then edit or replace the Proxy`,
+  );
 
 /** @param attempt what the API server is to do, for people */
 async function classified<T>(attempt: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {

@@ -112,6 +112,44 @@ describe('a list of two pages whose continue token expires', () => {
   });
 });
 
+describe('a 404 that is not of the API server itself', () => {
+  const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 404, message: 'not found' };
+  test.each([
+    ['text', 'default backend - 404'],
+    ['a page', '<h1>Not found</h1>'],
+    ['empty', ''],
+    ['JSON of its own', JSON.stringify({ reason: 'NotFound', message: 'no route', details: { kind: 'pods' } })],
+    ['of a path that is not served', JSON.stringify({ ...status, reason: 'NotFound', details: {} })],
+    ['of another kind', JSON.stringify({ ...status, reason: 'NotFound', details: { kind: 'gateways' } })],
+  ])('is Transient to every call: %s', async (_, body) => {
+    const provider = await providerAt((_request, response) => response.writeHead(404).end(body));
+    const calls = [
+      provider.create(a, never()),
+      provider.get(a, never()),
+      provider.delete(a, never()),
+      provider.list(never()),
+    ];
+    expect(await Promise.all(calls.map(errorClass))).toEqual(calls.map(() => 'Transient'));
+  });
+
+  test('is Transient to the delete of a pod that has been seen', async () => {
+    const metadata = { name: a.name, uid: 'of-the-pod', labels: { [UID_LABEL]: a.uid } };
+    const provider = await providerAt(({ method }, response) => {
+      if (method === 'DELETE') response.writeHead(404).end('default backend - 404');
+      else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ metadata }));
+    });
+    const failure = await failureOf(provider.delete(a, never()));
+    expect(failure.class).toBe('Transient');
+    expect(failure.message).toBe(`Kubernetes did not delete the pod ${a.name} (404): default backend - 404`);
+  });
+});
+
+test('a namespace made moments ago, whose service account is not there yet, is Transient', async () => {
+  const message = `pods "${a.name}" is forbidden: error looking up service account egress/default: serviceaccount "default" not found`;
+  const provider = await answering(403, { reason: 'Forbidden', message, details: { kind: 'pods' } });
+  expect(await errorClass(provider.create(a, never()))).toBe('Transient');
+});
+
 test('an answer that is not of the API server is Transient', async () => {
   const provider = await providerAt((_, response) => {
     response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>');

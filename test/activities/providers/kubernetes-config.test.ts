@@ -29,8 +29,25 @@ test.each([
   [{ resources: { limits: { memory: '64 MB' } } }, 'resources.limits.memory'],
   [{ tolerations: [{ effect: 'NoRun' }] }, 'tolerations.0.effect'],
   [{ tolerations: [{ keys: 'egress' }] }, 'tolerations.0'],
+  [{ tolerations: [{ operator: 'Exists' }] }, 'tolerations.0'],
+  [{ tolerations: [{ operator: 'Exists', effect: 'NoExecute' }] }, 'tolerations.0'],
+  [{ tolerations: [{ key: 'node.kubernetes.io/unreachable', operator: 'Exists' }] }, 'tolerations.0'],
+  [{ tolerations: [{ key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' }] }, 'tolerations.0'],
+  [{ runAsUser: 0 }, 'runAsUser'],
   [{ nope: 1 }, ''],
 ])('refuses %j, by its path', (mistake, path) => {
   const { error } = kubernetesConfig.safeParse({ ...least, ...mistake });
   expect(error?.issues.map((issue) => issue.path.join('.'))).toEqual([path]);
+});
+
+test('tolerates every taint but the loss of its node for ever, of which it says how to put it', () => {
+  const all = { operator: 'Exists' };
+  const { error } = kubernetesConfig.safeParse({ ...least, tolerations: [all] });
+  expect(error?.issues[0]?.message).toContain('add effect: NoExecute with tolerationSeconds: 300');
+  const tolerations = [
+    { ...all, effect: 'NoSchedule' },
+    { ...all, effect: 'NoExecute', tolerationSeconds: 300 },
+    { ...all, key: 'dedicated' },
+  ];
+  expect(kubernetesConfig.parse({ ...least, tolerations }).tolerations).toEqual(tolerations);
 });

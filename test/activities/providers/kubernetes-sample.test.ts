@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
+import { delimiter, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { CoreV1Api, KubeConfig, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { createProvider, parseProviders } from '../../../activities/providers/registry.ts';
@@ -19,19 +21,36 @@ const cluster = clusterOfThisFile();
 
 const sample = (file: string): Promise<string> => readFile(join(SAMPLES, file), 'utf8');
 
-/** A kubeconfig with nothing but the rights of the sample's service account. */
-async function kubeconfigOfAccount(): Promise<string> {
-  const body = { spec: { audiences: [], expirationSeconds: 600 } };
-  const token = await cluster().core.createNamespacedServiceAccountToken({ name: ACCOUNT, namespace: NAMESPACE, body });
-  const config = new KubeConfig();
-  config.loadFromFile(cluster().kubeconfig);
-  const user = { name: ACCOUNT, token: token.status?.token ?? '' };
+/** What the sample's program prints, in a file. */
+async function kubeconfigOfAccount(kubectl: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'kubernetes-sample-'));
   onTestFinished(() => rm(folder, { recursive: true }));
+  const env = {
+    ...process.env,
+    PATH: `${dirname(kubectl)}${delimiter}${process.env.PATH}`,
+    KUBECONFIG: cluster().kubeconfig,
+    HOME: folder,
+  };
+  const printing = promisify(execFile)(join(SAMPLES, 'kubeconfig.sh'), { env });
+  await Promise.race([printing, fillTokenSecret()]);
   const path = join(folder, 'kubeconfig');
-  config.loadFromClusterAndUser(config.getCurrentCluster() ?? expect.unreachable('a cluster'), user);
-  await writeFile(path, config.exportConfig());
+  await writeFile(path, (await printing).stdout);
   return path;
+}
+
+/** As the controller manager does. */
+async function fillTokenSecret(): Promise<void> {
+  const { core } = cluster();
+  const ref = { name: ACCOUNT, namespace: NAMESPACE };
+  await expect.poll(() => core.readNamespacedSecret(ref).catch(() => undefined), { timeout: 30_000 }).toBeDefined();
+  const { status } = await core.createNamespacedServiceAccountToken({
+    ...ref,
+    body: { spec: { audiences: [], expirationSeconds: 600 } },
+  });
+  await core.patchNamespacedSecret(
+    { ...ref, body: { stringData: { token: status?.token } } },
+    setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
+  );
 }
 
 test('with the rights that the sample grants, and no others, a pod lives a whole life', async () => {
@@ -39,7 +58,7 @@ test('with the rights that the sample grants, and no others, a pod lives a whole
   const kubectl = createKubectl(parts.kubectl, cluster().kubeconfig);
   await kubectl(['apply', '-f', join(SAMPLES, 'cluster.yaml')], 'Applying the sample');
   standInForKubelet(cluster(), NAMESPACE);
-  const kubeconfig = await kubeconfigOfAccount();
+  const kubeconfig = await kubeconfigOfAccount(parts.kubectl);
   const [config] = parseProviders(await sample('providers.yaml'), 'providers.yaml');
   if (config?.type !== 'kubernetes') return expect.unreachable('the sample is of type kubernetes');
   const { spec } = parse(await sample('proxy.yaml')) as Proxy;

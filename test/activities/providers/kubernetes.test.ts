@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { expect, test } from 'vitest';
-import { squidConf } from '../../../activities/providers/squid-conf.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { PROBE_PATH, squidConf } from '../../../activities/providers/squid-conf.ts';
 import { UID_LABEL } from '../../../model/instance.ts';
 import { errorClass, never, providerConformance, requestFor } from './conformance.ts';
 import { standInForKubelet } from './kubelet-stand-in.ts';
@@ -44,19 +44,27 @@ test('a pod runs nothing but Squid, as a restricted pod, with the configuration 
     restartPolicy: 'Always',
     nodeSelector: { pool: 'egress', 'topology.kubernetes.io/zone': 'zone-1' },
     tolerations: expect.arrayContaining([{ key: 'egress', operator: 'Exists' }]),
-    securityContext: { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '80' }] },
+    securityContext: {
+      runAsUser: 13,
+      runAsGroup: 13,
+      sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '80' }],
+    },
   });
   expect(squid).toMatchObject({
     image: 'ubuntu/squid:5.2-22.04_beta',
     imagePullPolicy: 'IfNotPresent',
     resources: { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '512Mi' } },
     securityContext: { readOnlyRootFilesystem: true },
+    startupProbe: { httpGet: { path: PROBE_PATH, port: 80 } },
+    readinessProbe: { httpGet: { path: PROBE_PATH, port: 80 } },
   });
   const [file] = spec?.volumes?.[0]?.downwardAPI?.items ?? [];
   const annotation = /'(.*)'/.exec(file?.fieldRef?.fieldPath ?? '')?.[1] ?? '';
   expect(squid?.command?.at(-1)).toBe(`${squid?.volumeMounts?.[0]?.mountPath}/${file?.path}`);
   const access = { clients: ['10.0.0.0/8'], allowedNetworks: [], httpPorts: [80], connectPorts: [443] };
-  expect(metadata?.annotations?.[annotation]).toBe(squidConf({ ...access, dnsServers: ['10.0.0.53'], port: 80 }));
+  expect(metadata?.annotations?.[annotation]).toBe(
+    squidConf({ ...access, dnsServers: ['10.0.0.53'], port: 80, answersProbes: true }),
+  );
 });
 
 test('the cloud-init text is nowhere in the pod', async () => {
@@ -66,6 +74,13 @@ test('the cloud-init text is nowhere in the pod', async () => {
     .create({ ...a, cloudInit: 'top-secret-text' }, never());
   const pod = await cluster().core.readNamespacedPod({ namespace, name: a.name });
   expect(JSON.stringify(pod)).not.toContain('top-secret-text');
+});
+
+test('Squid runs as the user that the configuration names', async () => {
+  const namespace = await cluster().namespace();
+  await cluster().provider(namespace, { runAsUser: 1000680000 }).create(a, never());
+  const { spec } = await cluster().core.readNamespacedPod({ namespace, name: a.name });
+  expect(spec?.securityContext).toMatchObject({ runAsUser: 1000680000, runAsGroup: 1000680000 });
 });
 
 test('a list spans pages, and has the pods of its own provider only', async () => {
@@ -100,13 +115,20 @@ test('what a quota forbids is Permanent, in the words of the quota', async () =>
 test('a namespace that does not exist, and a pod that the API server refuses, are Permanent and say why', async () => {
   const nowhere = cluster().provider('nowhere').create(a, never());
   expect(await errorClass(nowhere)).toBe('Permanent');
-  await expect(nowhere).rejects.toThrow('namespaces "nowhere" not found; create it');
+  await expect(nowhere).rejects.toThrow('no namespace "nowhere" in the cluster of the pods: create it, then edit or');
   const namespace = await cluster().namespace();
   const invalid = cluster()
     .provider(namespace, { nodeSelector: { 'no/such/key': 'x' } })
     .create(a, never());
   expect(await errorClass(invalid)).toBe('Permanent');
   await expect(invalid).rejects.toThrow('no/such/key');
+});
+
+test('in a namespace that does not exist, pods are gone, and there are none', async () => {
+  const provider = cluster().provider('nowhere');
+  expect(await errorClass(provider.get(a, never()))).toBe('NotFound');
+  expect(await provider.delete(a, never())).toBe('gone');
+  expect(await provider.list(never())).toEqual({ instances: [], unreachable: [] });
 });
 
 test("a pod of a stranger's under our name is left alone, also when it comes while ours is being deleted", async () => {
@@ -157,6 +179,18 @@ test('a kubeconfig without the context, or none at all, is Permanent and says wh
   );
   expect(() => cluster().provider('default', { kubeconfig: '/nowhere/kubeconfig' })).toThrow('/nowhere/kubeconfig');
   expect(await readFile(cluster().kubeconfig, 'utf8')).toContain('egress-proxy-sandbox');
+});
+
+test('no kubeconfig at all is Permanent, and says where one was looked for', () => {
+  vi.stubEnv('KUBECONFIG', undefined);
+  vi.stubEnv('HOME', '/nowhere');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(() => cluster().provider('default', { kubeconfig: undefined })).toThrow(
+    expect.objectContaining({
+      class: 'Permanent',
+      message: expect.stringMatching(/KUBECONFIG is not set, .* ~\/\.kube\/config .* service account/),
+    }),
+  );
 });
 
 async function stranger(namespace: string, name: string): Promise<void> {

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, get, type Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import {
   INTERNAL_NETWORKS,
+  PROBE_PATH,
   type SquidAccess,
   type SquidConfOptions,
   squidAccess,
@@ -19,6 +20,7 @@ const asRoot = process.getuid?.() === 0;
 const net = `127.${100 + (process.pid % 100)}.${process.pid % 250}`;
 const SQUID = `${net}.1`;
 const SECOND_SQUID = `${net}.2`;
+const PROBED_SQUID = `${net}.3`;
 const ALLOWED = `${net}.10`;
 const INTERNAL = `${net}.20`;
 const DNS = `${net}.53`;
@@ -57,6 +59,11 @@ describe('the text', () => {
     const rules = conf().match(/^http_access .*$/gm) ?? [];
     expect(rules.findIndex((rule) => rule.includes('allow'))).toBe(rules.length - 2);
     expect(rules.at(-1)).toBe('http_access deny all');
+  });
+
+  test('answers no probes unless told to', () => {
+    expect(conf({ answersProbes: true })).toContain('http_access allow GET probe\n');
+    expect(conf()).not.toContain('probe');
   });
 
   test('cuts what is allowed out of what is denied', () => {
@@ -236,6 +243,60 @@ describe('a Squid that runs with it', () => {
       expect((await to('inside.test')).status).toBe(503);
       expect((await to(INTERNAL)).status).toBe(503);
       expect((await to(ALLOWED)).status).toBe(200);
+    });
+  });
+
+  describe('that answers probes', () => {
+    const probedConf = (port = 3128) =>
+      squidConf({ ...options, port, listenAddress: PROBED_SQUID, outgoingAddress: PROBED_SQUID, answersProbes: true });
+
+    /** As a kubelet does, which is no client: by address and port, also in the header `Host`. */
+    const probe = (port = 3128): Promise<number | undefined> =>
+      new Promise((resolve, reject) => {
+        get({ host: PROBED_SQUID, port, path: PROBE_PATH, localAddress: STRANGER }, (response) => {
+          response.resume().on('end', () => resolve(response.statusCode));
+        }).on('error', reject);
+      });
+
+    const elsewhere = () => `${ALLOWED}:${httpPort}${PROBE_PATH}`;
+    /** Requests of strangers that are much like a probe. */
+    const others: [what: string, line: () => string][] = [
+      ['another of its icons', () => 'GET /squid-internal-static/icons/silk/computer.png'],
+      ['a path that begins so', () => `GET ${PROBE_PATH}/x`],
+      ['a path that ends so', () => `GET http://egress-proxy:3128/x${PROBE_PATH}`],
+      ['a query', () => `GET ${PROBE_PATH}?x`],
+      ['another method', () => `POST ${PROBE_PATH}`],
+      ['CONNECT to itself', () => 'CONNECT egress-proxy:3128'],
+      ['CONNECT to what is allowed for clients', () => `CONNECT ${ALLOWED}:${tlsPort}`],
+      ['a target that is allowed for clients', () => `GET http://${ALLOWED}:${httpPort}/`],
+      ['the cache manager', () => 'GET /squid-internal-mgr/info'],
+    ];
+
+    test('answers them to strangers, and opens nothing else to them', async () => {
+      const probed = await startSquid(probedConf(), PROBED_SQUID);
+      onTestFinished(probed.stop);
+      expect(await probe()).toBe(200);
+      const statuses = others.map(async ([what, line]) => [what, (await ask(PROBED_SQUID, line(), STRANGER)).status]);
+      expect(await Promise.all(statuses)).toEqual(others.map(([what]) => [what, 403]));
+    });
+
+    test.each(['on', 'off'])('forwards none to another host, with global_internal_static %s', async (set) => {
+      const probed = await startSquid(`${probedConf()}global_internal_static ${set}\n`, PROBED_SQUID);
+      onTestFinished(probed.stop);
+      lastFrom = undefined;
+      for (const scheme of ['http', 'https', 'ftp']) {
+        const { body } = await ask(PROBED_SQUID, `GET ${scheme}://${elsewhere()}`, STRANGER);
+        expect(body).not.toContain('arrived');
+      }
+      expect(lastFrom).toBeUndefined();
+      expect(await probe()).toBe(200);
+    });
+
+    test.runIf(asRoot)("answers them on http's own port", async () => {
+      const both = `${probedConf(80)}http_port ${PROBED_SQUID}:3128\n`;
+      const probed = await startSquid(both, PROBED_SQUID);
+      onTestFinished(probed.stop);
+      expect(await probe(80)).toBe(200);
     });
   });
 
