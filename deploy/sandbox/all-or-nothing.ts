@@ -19,3 +19,11 @@ export async function allOrNothing(
   signal.throwIfAborted();
   failure.signal.throwIfAborted();
 }
+
+/** Waits until every promise is settled, whatever becomes of the others, and then rejects with all that failed. */
+export async function allSettled<const Promises extends readonly Promise<unknown>[]>(promises: Promises) {
+  const results = await Promise.allSettled(promises);
+  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  if (failures.length > 0) throw new AggregateError(failures);
+  return Promise.all(promises);
+}

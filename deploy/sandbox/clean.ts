@@ -3,14 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { describeFailure, SandboxError } from './failure.ts';
+import { endKilledRun } from './leftovers.ts';
 import { tryLock } from './lock.ts';
-import { nodeLayout } from './node/layout.ts';
-import { removeNode } from './node/remove-node.ts';
 import { cacheFolder, type SandboxPaths, sandboxPaths } from './paths.ts';
 import { requireProc } from './process-identity.ts';
-import { stopLeftovers } from './processes.ts';
-import { stopOrder } from './session.ts';
-import { rememberedSquidFolders, stopSquids } from './squids.ts';
+import { rememberedSquidFolders } from './squids.ts';
 
 const help = `Usage: npm run clean [-- OPTIONS]
 
@@ -21,12 +18,15 @@ Options:
   --help   print this`;
 
 async function clean(paths: SandboxPaths): Promise<void> {
+  const used = [paths.addresses, paths.run, paths.lock].some((path) => existsSync(path));
+  // It may have been removed by hand, under a node that a killed run had left and that goes on writing there.
+  const ended = used ? [] : await endLeftovers(paths);
   if (!existsSync(paths.dir)) {
     console.log(`Nothing to remove: there is no ${paths.dir}`);
     return;
   }
   // An override may point anywhere; only a folder that a start has been in is ours to remove.
-  if (!paths.isDefault && !existsSync(paths.addresses) && !existsSync(paths.run) && !existsSync(paths.lock)) {
+  if (!paths.isDefault && !used && ended.length === 0) {
     throw new SandboxError(`${paths.dir} does not look like a sandbox's state; remove it yourself if that is right.`);
   }
   const lock = tryLock(paths.lock);
@@ -35,16 +35,18 @@ async function clean(paths: SandboxPaths): Promise<void> {
     throw new SandboxError(`A sandbox runs on ${paths.dir}: process ${pid}. Stop it first: kill ${pid}`);
   }
   try {
-    await removeNode(nodeLayout(paths));
-    const left = await stopLeftovers(paths.run, stopOrder);
-    if (left.length > 0) console.log(`Stopped what a killed run had left: ${left.join(', ')}`);
-    const squids = await stopSquids([paths.hostState, ...rememberedSquidFolders(paths)]);
-    if (squids > 0) console.log(`Stopped ${squids} Squid${squids === 1 ? '' : 's'} that a killed run had left`);
+    await endLeftovers(paths);
     rmSync(paths.dir, { recursive: true, force: true });
     console.log(`Removed ${paths.dir}`);
   } finally {
     lock.release();
   }
+}
+
+async function endLeftovers(paths: SandboxPaths): Promise<string[]> {
+  const left = await endKilledRun(paths, { squidsOf: [paths.hostState, ...rememberedSquidFolders(paths)] });
+  if (left.length > 0) console.log(`Stopped what a killed run had left: ${left.join(', ')}`);
+  return left;
 }
 
 function cleanCache(cache: string, remove: boolean): void {

@@ -10,8 +10,16 @@ export class SandboxError extends Error {
   }
 }
 
+/** Everything that went wrong, in the order in which it did: a cleanup that fails as well doesn't replace its reason. */
+export function failuresIn(error: unknown): unknown[] {
+  if (error instanceof SuppressedError) return [...failuresIn(error.suppressed), ...failuresIn(error.error)];
+  return error instanceof AggregateError ? error.errors.flatMap(failuresIn) : [error];
+}
+
 /** The text to show for anything thrown: our own errors as they are, the unexpected ones with their stack. */
-export function describeFailure(error: unknown): string {
+export const describeFailure = (error: unknown): string => failuresIn(error).map(describe).join('\n');
+
+function describe(error: unknown): string {
   if (error instanceof SandboxError) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -125,7 +125,7 @@ function sourcesOfParts(): Source[] {
     {
       name: 'containerd',
       heavy: false,
-      announce: 'containerd: installing with apt-get, about 20 seconds',
+      announce: 'containerd: installing what is missing with apt-get, about 20 seconds',
       find: findContainerd,
       missing: missingForContainerd,
       async obtain({ note }) {

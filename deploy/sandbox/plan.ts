@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Addresses } from './addresses.ts';
 import { startApiServer } from './api-server.ts';
 import { startEtcd } from './etcd.ts';
-import { type PlannedNode, planNode, podProbeTarget } from './node/plan-node.ts';
+import { nodePartNames, type PlannedNode, planNode, podProbeTarget } from './node/plan-node.ts';
 import { orchestratorName, startOrchestrator } from './orchestrator.ts';
 import type { Parts } from './parts.ts';
 import { loopback } from './ports.ts';
@@ -32,6 +32,12 @@ export interface SandboxPlan {
   /** Path of kubectl. */
   kubectl: string;
 }
+
+/**
+ * The orchestrator first, while what it talks to is there. The API server before etcd, without which it would wait in
+ * vain to finish its work.
+ */
+export const stopOrder = [[orchestratorName], nodePartNames, ['kube-apiserver', 'temporal', 'probe-target'], ['etcd']];
 
 /** What `.sandbox/env` says; the last three only when there is one. */
 export type SandboxSettings = {

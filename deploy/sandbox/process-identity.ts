@@ -52,15 +52,26 @@ export function findByArgument(matches: (argument: string) => boolean): ProcessI
     .filter((identity) => identity !== undefined);
 }
 
-/** Asks with `polite`, then SIGKILL once `graceMs` is over or `hurry` aborts; returns when the process is gone. */
+/**
+ * Asks with `polite`, then SIGKILL once `graceMs` is over or `hurry` aborts; returns when the process is gone. Rejects when
+ * it is still there `killedMs` later, default 10,000: one that waits for a disk, say, can't be ended.
+ */
 export async function stopProcess(
   identity: ProcessIdentity,
-  options: { graceMs: number; polite?: NodeJS.Signals; hurry?: AbortSignal | undefined },
+  options: { graceMs: number; killedMs?: number; polite?: NodeJS.Signals; hurry?: AbortSignal | undefined },
 ): Promise<void> {
-  const deadline = Date.now() + options.graceMs;
-  signalProcess(identity, options.polite ?? 'SIGTERM');
+  const { graceMs, killedMs = 10_000, polite = 'SIGTERM', hurry } = options;
+  const deadline = Date.now() + graceMs;
+  let killedAt: number | undefined;
+  signalProcess(identity, polite);
   while (isRunning(identity)) {
-    if (Date.now() >= deadline || options.hurry?.aborted) signalProcess(identity, 'SIGKILL');
+    if (killedAt !== undefined && Date.now() - killedAt >= killedMs) {
+      throw new SandboxError(`Process ${identity.pid} (${identity.argv0}) was killed and does not end.`);
+    }
+    if (Date.now() >= deadline || hurry?.aborted) {
+      signalProcess(identity, 'SIGKILL');
+      killedAt ??= Date.now();
+    }
     await sleep(25);
   }
 }

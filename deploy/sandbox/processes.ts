@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { allSettled } from './all-or-nothing.ts';
 import { SandboxError } from './failure.ts';
 import { lastLines } from './log-files.ts';
 import { identify, isRunning, type ProcessIdentity, stopProcess } from './process-identity.ts';
@@ -130,23 +131,26 @@ export function findLeftovers(recordDir: string): { name: string; identity: Proc
 
 /**
  * Stops what a killed run left, one batch of names after the other; names in no batch go with the last. Returns what it
- * stopped.
+ * stopped; rejects, when it has been through all, if any of it does not end.
  */
 export async function stopLeftovers(
   recordDir: string,
   batches: readonly string[][],
-  hurry?: AbortSignal,
+  patience: { hurry?: AbortSignal | undefined; killedMs?: number } = {},
 ): Promise<string[]> {
   const leftovers = findLeftovers(recordDir);
   const batchOf = (name: string) => {
     const index = batches.findIndex((names) => names.includes(name));
     return index === -1 ? batches.length - 1 : index;
   };
+  const failures: unknown[] = [];
   for (const batch of batches.keys()) {
     const members = leftovers.filter(({ name }) => batchOf(name) === batch);
-    await Promise.all(members.map(({ identity }) => stopProcess(identity, { graceMs: leftoverGraceMs, hurry })));
+    const stops = members.map(({ identity }) => stopProcess(identity, { graceMs: leftoverGraceMs, ...patience }));
+    await allSettled(stops).catch((error) => failures.push(error));
   }
-  for (const { record } of records(recordDir)) rmSync(record, { force: true });
+  for (const { record, identity } of records(recordDir)) if (!isRunning(identity)) rmSync(record, { force: true });
+  if (failures.length > 0) throw new AggregateError(failures);
   return leftovers.map(({ name, identity }) => `${name} (process ${identity.pid})`);
 }
 

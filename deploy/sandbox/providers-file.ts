@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { isAbsolute, resolve } from 'node:path';
-import { parse, stringify } from 'yaml';
+import { stringify } from 'yaml';
+import { type ProviderConfig, parseProviders } from '../../activities/providers/registry.ts';
 import type { Addresses } from './addresses.ts';
 import type { NodeLayout } from './node/layout.ts';
 import type { SandboxPaths } from './paths.ts';
@@ -35,17 +35,17 @@ export function writeProvidersFile(paths: SandboxPaths, addresses: Addresses, no
   replaceFile(paths.providers, head + stringify({ providers: pods ? [local, pods] : [local] }));
 }
 
-/**
- * The state folders of the file's `host` providers, so that their Squids can be stopped with the sandbox. A file that
- * can't be read has none here; what is wrong with it is for the orchestrator to say.
- */
-export function hostStateFolders(file: string): string[] {
+/** The state folders of the file's `host` providers, so that their Squids can be stopped with the sandbox. */
+export const hostStateFolders = (file: string): string[] =>
+  readProviders(file).flatMap((provider) => (provider.type === 'host' ? [provider.stateDir] : []));
+
+/** What a Proxy may call its provider. */
+export const providerNames = (file: string): string[] => readProviders(file).map(({ name }) => name);
+
+/** None of a file that is not valid: what is wrong with it is for the orchestrator to say. */
+function readProviders(file: string): ProviderConfig[] {
   try {
-    const { providers } = parse(readFileSync(file, 'utf8')) as { providers: { type?: unknown; stateDir?: unknown }[] };
-    // The provider takes absolute paths only, and normalizes them.
-    return providers.flatMap(({ type, stateDir }) =>
-      type === 'host' && typeof stateDir === 'string' && isAbsolute(stateDir) ? [resolve(stateDir)] : [],
-    );
+    return parseProviders(readFileSync(file, 'utf8'), file);
   } catch {
     return [];
   }

@@ -1,19 +1,34 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot, type SandboxPaths } from './paths.ts';
+import type { SandboxSettings } from './plan.ts';
+import { providerNames } from './providers-file.ts';
 import { replaceFile } from './write-file.ts';
 
-/** The shipped samples, each with the probe target that it names. */
-const shippedTargets = { local: 'https://127.80.0.1:18443/', pods: 'http://10.77.0.1:18080/' } as const;
+/** The shipped samples, each named after its provider, and the probe targets in them. */
+const shipped = {
+  local: { names: 'https://127.80.0.1:18443/', target: 'PROBE_TARGET_HTTPS' },
+  pods: { names: 'http://10.77.0.1:18080/', target: 'POD_PROBE_TARGET' },
+} as const;
 
 /**
- * The sample to apply here: the shipped one, or, where the probe target is not at its usual address, a copy that names
- * this sandbox's. Returns its path, relative to the project's root when it is the shipped one.
+ * The samples that can be applied here: those whose provider is in this providers file. Each is the shipped one, or,
+ * where the probe target is not at its usual address, a copy that names this sandbox's. Paths are relative to the
+ * project's root for the shipped ones.
  */
-export function fittingSample(name: keyof typeof shippedTargets, { dir }: SandboxPaths, target: string): string {
-  const shipped = `deploy/samples/${name}.yaml`;
-  if (target === shippedTargets[name]) return shipped;
-  const copy = join(dir, `${name}.yaml`);
-  replaceFile(copy, readFileSync(join(projectRoot, shipped), 'utf8').replaceAll(shippedTargets[name], target));
-  return copy;
+export function fittingSamples(
+  { dir }: Pick<SandboxPaths, 'dir'>,
+  settings: Pick<SandboxSettings, 'PROBE_TARGET_HTTPS' | 'POD_PROBE_TARGET'>,
+  providersFile: string,
+): string[] {
+  const providers = providerNames(providersFile);
+  return Object.entries(shipped).flatMap(([provider, { names, target }]) => {
+    const actual = settings[target];
+    if (!actual || !providers.includes(provider)) return [];
+    const sample = `deploy/samples/${provider}.yaml`;
+    if (actual === names) return [sample];
+    const copy = join(dir, `${provider}.yaml`);
+    replaceFile(copy, readFileSync(join(projectRoot, sample), 'utf8').replaceAll(names, actual));
+    return [copy];
+  });
 }

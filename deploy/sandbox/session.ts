@@ -1,23 +1,28 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { settleAddresses } from './addresses.ts';
-import { allOrNothing } from './all-or-nothing.ts';
+import { allOrNothing, allSettled } from './all-or-nothing.ts';
 import { applyCrds } from './crds.ts';
 import { writeEnvFile } from './env-file.ts';
 import { SandboxError } from './failure.ts';
-import { createKubectl, type Kubectl } from './kubectl.ts';
+import { endKilledRun } from './leftovers.ts';
 import { tryLock } from './lock.ts';
 import { boundLogs, rotateLog } from './log-files.ts';
 import { nodeLayout } from './node/layout.ts';
-import { deletePods } from './node/node-object.ts';
 import { nodePartNames } from './node/plan-node.ts';
 import { removeNode } from './node/remove-node.ts';
 import { type OrchestratorCommand, orchestratorName } from './orchestrator.ts';
 import type { NodeParts, Parts } from './parts.ts';
 import type { SandboxPaths } from './paths.ts';
-import { describeSandbox, type PlannedPart, planSandbox, type SandboxPlan, type SandboxSettings } from './plan.ts';
+import {
+  describeSandbox,
+  type PlannedPart,
+  planSandbox,
+  type SandboxPlan,
+  type SandboxSettings,
+  stopOrder,
+} from './plan.ts';
 import { createPortPicker, type PortPicker } from './ports.ts';
-import { stopLeftovers } from './processes.ts';
 import { elapsed, type Progress } from './progress.ts';
 import { hostStateFolders, writeProvidersFile } from './providers-file.ts';
 import { rememberSquidFolders, stopSquids } from './squids.ts';
@@ -48,12 +53,6 @@ export interface Sandbox {
   stop(): Promise<void>;
 }
 
-/**
- * The orchestrator first, while what it talks to is there. The API server before etcd, without which it would wait in
- * vain to finish its work.
- */
-export const stopOrder = [[orchestratorName], nodePartNames, ['kube-apiserver', 'temporal', 'probe-target'], ['etcd']];
-
 /** Brings the whole sandbox up, or leaves nothing running and rejects with what to tell the person. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { paths, progress } = options;
@@ -62,46 +61,42 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     const { pid } = lock.holder;
     throw new SandboxError(`A sandbox already runs on ${paths.dir}: process ${pid}. Stop it with: kill ${pid}`);
   }
-  const up: Supervised[] = [];
-  const layout = nodeLayout(paths);
-  let kubectl: Kubectl | undefined;
+  // Last in, first out; each is done whatever becomes of the others, and all that failed is thrown, after why we stop.
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => lock.release());
   const picker = createPortPicker();
-  const unbound = boundLogs(() => logFiles(paths));
+  const up: Supervised[] = [];
+  const squidsOf = stateFolders(options);
   let settings: SandboxSettings | undefined;
-  const stop = async () => {
-    await stopAll(up, options, kubectl);
-    unbound();
-    await picker.release();
-    // A pid that is no longer ours must not stay where scripts read it.
-    if (settings) writeEnvFile(paths.envFile, { ...settings, ORCHESTRATOR_PID: undefined });
-    lock.release();
-  };
-  try {
-    await removeNode(layout);
-    const left = await stopLeftovers(paths.run, stopOrder, options.hurry);
-    if (left.length > 0) progress.line(`stopped what a killed run had left: ${left.join(', ')}`);
-    for (const file of logFiles(paths)) rotateLog(file);
-    rememberSquidFolders(paths, stateFolders(options));
-    const parts = await options.parts(options.signal);
-    const node = options.node && { layout, parts: await options.node(options.signal) };
-    kubectl = createKubectl(parts.kubectl, paths.kubeconfig);
-    const addresses = await settleAddresses(paths, picker);
-    const known: SandboxSettings = describeSandbox(options, addresses, node);
-    settings = known;
+  // A pid that is no longer ours must not stay where scripts read it.
+  cleanup.defer(() => settings && writeEnvFile(paths.envFile, { ...settings, ORCHESTRATOR_PID: undefined }));
+  cleanup.defer(() => picker.release());
+  cleanup.defer(boundLogs(() => logFiles(paths)));
+  deferStops(cleanup, up, squidsOf, options);
+  const left = await endKilledRun(paths, { hurry: options.hurry });
+  if (left.length > 0) progress.line(`stopped what a killed run had left: ${left.join(', ')}`);
+  for (const file of logFiles(paths)) rotateLog(file);
+  rememberSquidFolders(paths, squidsOf);
+  const parts = await options.parts(options.signal);
+  const node = options.node && { layout: nodeLayout(paths), parts: await options.node(options.signal) };
+  const addresses = await settleAddresses(paths, picker);
+  const known: SandboxSettings = describeSandbox(options, addresses, node);
+  settings = known;
+  writeEnvFile(paths.envFile, known);
+  writeProvidersFile(paths, addresses, node?.layout);
+  const orchestratorStarted = (pid: number) => {
+    known.ORCHESTRATOR_PID = String(pid);
     writeEnvFile(paths.envFile, known);
-    writeProvidersFile(paths, addresses, node?.layout);
-    const orchestratorStarted = (pid: number) => {
-      known.ORCHESTRATOR_PID = String(pid);
-      writeEnvFile(paths.envFile, known);
-    };
-    const plan = planSandbox(options, parts, node, addresses, orchestratorStarted);
+  };
+  const plan = planSandbox(options, parts, node, addresses, orchestratorStarted);
+  try {
     await startParts(options, plan, picker, up);
-    return { settings: known, stop };
   } catch (error) {
     if (up.length > 0) progress.line('stopping what was started');
-    await stop();
     throw error;
   }
+  const running = cleanup.move();
+  return { settings: known, stop: () => running.disposeAsync() };
 }
 
 /** Starts the parts, each as soon as what it needs is there; each is supervised from then on. */
@@ -138,16 +133,23 @@ async function startParts(
   await bring(plan.orchestrator, options.signal);
 }
 
-async function stopAll(up: Supervised[], options: SandboxOptions, kubectl: Kubectl | undefined): Promise<void> {
-  const { paths, hurry } = options;
-  for (const batch of stopOrder) {
-    const parts = up.filter(({ name }) => batch.includes(name));
-    if (kubectl && parts.some(({ name }) => name === 'node')) await deletePods(kubectl, hurry);
-    await Promise.all(parts.map((part) => part.stop(hurry)));
-    // One whose start was given up is not among the parts.
-    if (batch === nodePartNames) await removeNode(nodeLayout(paths));
-    // Once it is gone, nobody starts them again.
-    if (batch.includes(orchestratorName)) await stopSquids(stateFolders(options), hurry);
+/** Has all that will be up by then stopped in `stopOrder`; so what comes last in there is deferred first. */
+function deferStops(
+  cleanup: AsyncDisposableStack,
+  up: readonly Supervised[],
+  squidsOf: string[],
+  { paths, hurry }: SandboxOptions,
+): void {
+  for (const batch of stopOrder.toReversed()) {
+    cleanup.defer(async () => {
+      // Once it is gone, nobody starts them again.
+      if (batch.includes(orchestratorName)) await stopSquids(squidsOf, hurry);
+      // One whose start was given up is not among the parts.
+      if (batch === nodePartNames) await removeNode(nodeLayout(paths));
+    });
+    cleanup.defer(async () => {
+      await allSettled(up.filter(({ name }) => batch.includes(name)).map((part) => part.stop(hurry)));
+    });
   }
 }
 

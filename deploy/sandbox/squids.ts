@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { allSettled } from './all-or-nothing.ts';
 import type { SandboxPaths } from './paths.ts';
 import { findByArgument, type ProcessIdentity, stopProcess } from './process-identity.ts';
 import { replaceFile } from './write-file.ts';
@@ -19,7 +20,7 @@ export function findSquids(stateFolders: string[]): ProcessIdentity[] {
 export async function stopSquids(stateFolders: string[], hurry?: AbortSignal): Promise<number> {
   const squids = findSquids(stateFolders);
   // Squid ends at once on SIGINT; on SIGTERM it would wait for its clients first.
-  await Promise.all(squids.map((squid) => stopProcess(squid, { graceMs, polite: 'SIGINT', hurry })));
+  await allSettled(squids.map((squid) => stopProcess(squid, { graceMs, polite: 'SIGINT', hurry })));
   return squids.length;
 }
 

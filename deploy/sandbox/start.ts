@@ -2,13 +2,15 @@
 import { statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { describeFailure, SandboxError } from './failure.ts';
+import { describeFailure, failuresIn, SandboxError } from './failure.ts';
 import { requireNodeHost } from './node/requirements.ts';
 import { nodeParts, obtainParts } from './parts.ts';
-import { projectRoot, sandboxPaths } from './paths.ts';
+import { projectRoot, type SandboxPaths, sandboxPaths } from './paths.ts';
+import type { SandboxSettings } from './plan.ts';
 import { requireProc } from './process-identity.ts';
 import { createProgress, elapsed, type Progress } from './progress.ts';
-import { fittingSample } from './sample.ts';
+import { providerNames } from './providers-file.ts';
+import { fittingSamples } from './sample.ts';
 import { type Sandbox, startSandbox } from './session.ts';
 import { onStopRequests } from './stop-requests.ts';
 
@@ -20,8 +22,10 @@ the next start goes on with it, "npm run clean" removes it.
 
 Options:
   --providers-config FILE  use this providers file instead of the generated one (.sandbox/providers.yaml)
-  --node                   also a node that runs pods, and a provider "pods" of type kubernetes. Root on Linux only;
-                           some 4 minutes more the first time, to build what it needs
+  --node                   also a node that runs pods, and a provider "pods" of type kubernetes. Root on Linux only.
+                           Some 4 minutes more the first time: builds kubelet and an image with Squid, and installs
+                           what is missing of containerd, runc, CNI plugins, iproute2 and debootstrap with apt-get.
+                           kubectl logs and exec do not work on it: its pods' logs are files
   --help                   print this
 
 Environment:
@@ -71,8 +75,9 @@ async function main(): Promise<number> {
     console.log(help);
     return 0;
   }
-  requireProc();
+  // First, as it also says what to do instead.
   if (args.node) requireNodeHost();
+  requireProc();
   const progress = createProgress();
   const stop = new AbortController();
   const hurry = new AbortController();
@@ -90,9 +95,10 @@ async function main(): Promise<number> {
     broken = true;
     stop.abort(error);
   });
-  try {
-    const sandbox = await startSandbox({
-      paths: sandboxPaths(),
+  const paths = sandboxPaths();
+  const start = () =>
+    startSandbox({
+      paths,
       parts: (signal) => obtainParts({ progress, signal }),
       node: args.node ? (signal) => obtainParts({ only: nodeParts, progress, signal }) : undefined,
       orchestrator: { command: process.execPath, args: ['worker/main.ts'] },
@@ -102,21 +108,51 @@ async function main(): Promise<number> {
       signal: stop.signal,
       hurry: hurry.signal,
     });
-    announce(sandbox, progress, Date.now() - began);
-    await aborted(stop.signal);
-    await sandbox.stop();
-    progress.line('stopped');
-    return broken ? 1 : 0;
-  } catch (error) {
-    if (!stop.signal.aborted) throw error;
-    progress.line('stopped before it was ready');
-    return broken ? 1 : 130;
+  const ready = ({ settings }: Sandbox) => announce(settings, paths, args, progress, Date.now() - began);
+  try {
+    const code = await runUntilStopped({ start, ready, stop: stop.signal, say: progress.line });
+    return broken ? 1 : code;
   } finally {
     progress.close();
   }
 }
 
-function announce({ settings }: Sandbox, progress: Progress, tookMs: number): void {
+/**
+ * Brings a sandbox up, and down again when `stop` aborts. Returns what to exit with; rejects with all that failed, among
+ * which the wish to stop does not count.
+ */
+export async function runUntilStopped<Up extends Pick<Sandbox, 'stop'>>({
+  start,
+  ready,
+  stop,
+  say,
+}: {
+  start: () => Promise<Up>;
+  ready: (sandbox: Up) => void;
+  stop: AbortSignal;
+  say: (text: string) => void;
+}): Promise<number> {
+  try {
+    await using up = new AsyncDisposableStack();
+    ready(up.adopt(await start(), (sandbox) => sandbox.stop()));
+    await aborted(stop);
+  } catch (error) {
+    const failures = failuresIn(error).filter((failure) => failure !== stop.reason);
+    if (failures.length > 0) throw new AggregateError(failures);
+    say('stopped before it was ready');
+    return 130;
+  }
+  say('stopped');
+  return 0;
+}
+
+function announce(
+  settings: SandboxSettings,
+  paths: SandboxPaths,
+  { node, providersConfig }: StartArguments,
+  progress: Progress,
+  tookMs: number,
+): void {
   const shown = { ...settings, DISCOVERY_TOKEN: settings.DISCOVERY_TOKEN && 'in force, see .sandbox/env' };
   const kubeconfig = relative(process.env.INIT_CWD ?? projectRoot, settings.KUBECONFIG ?? '');
   progress.line(`everything is up after ${elapsed(tookMs)}`);
@@ -126,10 +162,11 @@ function announce({ settings }: Sandbox, progress: Progress, tookMs: number): vo
   }
   progress.line(`\nTry, in another terminal (Ctrl-C here stops everything):`);
   progress.line(`  export KUBECONFIG=${kubeconfig.startsWith('..') ? settings.KUBECONFIG : kubeconfig}`);
-  progress.line(`  kubectl apply -f ${fittingSample('local', sandboxPaths(), settings.PROBE_TARGET_HTTPS)}`);
-  if (settings.POD_PROBE_TARGET)
-    progress.line(`  kubectl apply -f ${fittingSample('pods', sandboxPaths(), settings.POD_PROBE_TARGET)}`);
+  for (const sample of fittingSamples(paths, settings, providersConfig ?? paths.providers))
+    progress.line(`  kubectl apply -f ${sample}`);
   progress.line(`  kubectl get proxies -w`);
+  if (node && providersConfig && !providerNames(providersConfig).includes('pods'))
+    progress.line(`\nFor proxies that are pods, ${providersConfig} lacks a provider like "pods" in ${paths.providers}`);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
@@ -147,6 +184,7 @@ function aborted(signal: AbortSignal): Promise<void> {
 if (import.meta.main) {
   process.exitCode = await main().catch((error: unknown) => {
     console.error(describeFailure(error));
-    return error instanceof SandboxError ? error.exitCode : 1;
+    const [first] = failuresIn(error);
+    return first instanceof SandboxError ? first.exitCode : 1;
   });
 }

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { allPids, commandLineOf } from './processes.ts';
@@ -29,7 +30,7 @@ export function hostState(): Record<string, string[]> {
     interfaces: Object.keys(networkInterfaces()).sort(),
     links: readdirSync('/sys/class/net').sort(),
     routes: linesOf('/proc/net/route'),
-    packetFilters: [...linesOf('/proc/net/ip_tables_names'), ...linesOf('/proc/net/ip_tables_targets')],
+    packetFilters: packetFilters(),
     mounts: linesOf('/proc/self/mounts'),
     cgroups: readdirSync('/sys/fs/cgroup', { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isDirectory() && entry.name.startsWith('egress-'))
@@ -40,6 +41,17 @@ export function hostState(): Record<string, string[]> {
       .filter(([program = '', ...args]) => NODE_PROGRAM.test(program) || args.includes('/etc/egress-proxy/squid.conf'))
       .map((args) => args.join(' ')),
   };
+}
+
+/** Every rule, in the order in which they count; of the older and the newer kind, and those that other tools made. */
+function packetFilters(): string[] {
+  const saves = ['iptables', 'ip6tables'].flatMap((program) => [`${program}-legacy-save`, `${program}-nft-save`]);
+  return [...saves.map((program) => [program]), ['nft', 'list', 'ruleset']].flatMap(([program = '', ...args]) => {
+    const { stdout } = spawnSync(program, args, { encoding: 'utf8' });
+    // Comments have the time, chains their counters. Without the program, there is nothing that it made.
+    const lines = (stdout ?? '').split('\n').filter((line) => line && !line.startsWith('#'));
+    return lines.map((line) => `${program}: ${line.replaceAll(/\[\d+:\d+\]|packets \d+ bytes \d+/g, '')}`);
+  });
 }
 
 function linesOf(file: string): string[] {

@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { V1Pod } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { nodeLayout } from '../../deploy/sandbox/node/layout.ts';
 import { nodeParts, obtainParts } from '../../deploy/sandbox/parts.ts';
 import { projectRoot } from '../../deploy/sandbox/paths.ts';
 import type { Proxy } from '../../model/proxy.ts';
@@ -16,19 +18,28 @@ import { openWorld, type World } from './world.ts';
 
 const BUILD_MILLIS = 15 * 60_000;
 const MANY = 20;
+const SAMPLE_MILLIS = 50;
+
+/** Uids of pods at one moment. */
+interface Sample {
+  /** That the API has. */
+  objects: string[];
+  /** In which a Squid runs. */
+  running: string[];
+}
 
 /** A node needs root; elsewhere `npm start -- --node` says so, and so does this suite by being skipped. */
 describe.skipIf(process.getuid?.() !== 0)('proxies that are pods on a real node', () => {
   const dir = newSandboxFolder('node');
+  const layout = nodeLayout({ dir, isDefault: false });
   const before = hostState();
-  const clients = new AsyncDisposableStack();
+  let clients = new AsyncDisposableStack();
   let sandbox: Sandbox | undefined;
   let world: World;
 
   beforeAll(async () => {
     await obtainParts({ only: nodeParts });
-    sandbox = await startSandbox(dir, { args: ['--node'] });
-    world = await openWorld(sandbox, clients);
+    await start();
   }, BUILD_MILLIS);
   afterAll(async () => {
     await clients.disposeAsync();
@@ -78,12 +89,18 @@ describe.skipIf(process.getuid?.() !== 0)('proxies that are pods on a real node'
 
   test('an edit replaces the pod: one with the new port takes its name, and never are there two', async () => {
     const old = await podOf(current('first'));
+    const watch = watchInstances();
     const edited = await world.fleet.edit('first', { port: 8080 });
     const ready = await world.fleet.until('first', readyAt(edited));
     const pod = await podOf(ready);
     expect(pod.metadata?.name).toBe(old.metadata?.name);
     expect(pod.metadata?.uid).not.toBe(old.metadata?.uid);
-    expect(await pods()).toHaveLength(1);
+    const samples = await watch.end();
+    expect(samples.filter(({ objects, running }) => objects.length > 1 || running.length > 1)).toEqual([]);
+    for (const { metadata } of [old, pod]) {
+      expect(samples.some(({ objects }) => objects.includes(metadata?.uid ?? ''))).toBe(true);
+      expect(samples.some(({ running }) => running.includes(metadata?.uid ?? ''))).toBe(true);
+    }
     expect(await clientSeenThrough(`http://${ready.status?.ip}:8080`, target())).toBe(ready.status?.ip);
   });
 
@@ -95,12 +112,11 @@ describe.skipIf(process.getuid?.() !== 0)('proxies that are pods on a real node'
 
   test(`${MANY} at once become Ready, each with an address of its own`, { timeout: 240_000 }, async () => {
     const names = Array.from({ length: MANY }, (_, index) => `many-${index}`);
-    const created = await Promise.all(names.map((name) => create(name)));
-    const applied = Date.now();
     const ready = await Promise.all(
-      created.map(async (proxy) => {
-        const seen = await patiently(proxy.metadata.name, readyAt(proxy));
-        return { proxy: seen, after: Date.now() - applied };
+      names.map(async (name) => {
+        const applied = Date.now();
+        const proxy = await patiently(name, readyAt(await create(name)));
+        return { proxy, after: Date.now() - applied };
       }),
     );
     expect(new Set(ready.map(({ proxy }) => proxy.status?.ip)).size).toBe(MANY);
@@ -115,29 +131,94 @@ describe.skipIf(process.getuid?.() !== 0)('proxies that are pods on a real node'
     await Promise.all(names.map((name) => world.fleet.gone(name)));
   });
 
+  test('after a kill -9 of the sandbox, the next start ends what was left and goes on', async () => {
+    const { metadata } = await podOf(await world.fleet.until('left', readyAt(await create('left'))));
+    await kill();
+    const left = processesThatMention(dir).map((line) => Number.parseInt(line, 10));
+    expect(left.map(programOf)).toEqual(expect.arrayContaining(['containerd', 'kubelet', 'kube-apiserver', 'etcd']));
+    await start();
+    expect(world.sandbox.output()).toMatch(/^stopped what a killed run had left: the node, .*etcd/m);
+    expect(left.filter((pid) => commandLineOf(pid).length > 0)).toEqual([]);
+    await vi.waitFor(
+      async () => {
+        const { metadata: now, status } = await podOf(current('left'));
+        expect(now?.uid).not.toBe(metadata?.uid);
+        expect(await clientSeenThrough(`http://${status?.podIP}:3128`, target())).toBe(status?.podIP);
+      },
+      { timeout: 60_000, interval: 200 },
+    );
+    expect(await pods()).toHaveLength(1);
+  });
+
   test('after a kill -9 of the sandbox, `npm run clean` leaves nothing of it on the host', async () => {
-    const ready = await world.fleet.until('left', readyAt(await create('left')));
-    expect(ready.status?.phase).toBe('Ready');
     expect(hostState()).not.toEqual(before);
-    await clients.disposeAsync();
-    sandbox = undefined;
-    const { pid } = JSON.parse(readFileSync(join(dir, 'lock.json'), 'utf8')) as { pid: number };
-    process.kill(pid, 'SIGKILL');
+    await kill();
     await clean();
     expect(processesThatMention(dir)).toEqual([]);
     expect(hostState()).toEqual(before);
   });
 
   test('a sandbox that is stopped leaves nothing on the host', async () => {
-    sandbox = await startSandbox(dir, { args: ['--node'] });
-    const again = new AsyncDisposableStack();
-    world = await openWorld(sandbox, again);
+    await start();
     await world.fleet.until('last', readyAt(await create('last')));
-    await again.disposeAsync();
-    await sandbox.stop();
+    await clients.disposeAsync();
+    await sandbox?.stop();
     sandbox = undefined;
     expect(hostState()).toEqual(before);
   });
+
+  /** As the kernel would for want of memory. */
+  function killSquidOf(podUid: string): void {
+    const pids = squidsInPods().filter(({ pod }) => pod === podUid);
+    expect(pids).toHaveLength(1);
+    for (const { pid } of pids) process.kill(pid, 'SIGKILL');
+  }
+
+  /** Pods' processes are ours to see, each in a cgroup that names its node and its pod. */
+  function squidsInPods(): { pid: number; pod: string }[] {
+    const ofPod = new RegExp(`/${layout.cgroup}/.*/pod([\\da-f-]{36})/`);
+    return allPids().flatMap((pid) => {
+      const pod = ofPod.exec(cgroupsOf(pid))?.[1];
+      return pod && programOf(pid) === 'squid' ? [{ pid, pod }] : [];
+    });
+  }
+
+  async function start(): Promise<void> {
+    clients = new AsyncDisposableStack();
+    sandbox = await startSandbox(dir, { args: ['--node'] });
+    world = await openWorld(sandbox, clients);
+  }
+
+  async function kill(): Promise<void> {
+    await clients.disposeAsync();
+    sandbox = undefined;
+    const { pid } = JSON.parse(readFileSync(join(dir, 'lock.json'), 'utf8')) as { pid: number };
+    process.kill(pid, 'SIGKILL');
+  }
+
+  /**
+   * What there is of `first`, all along: the API has one object of a name at most, but on the node a Squid may still run
+   * that it no longer knows of.
+   */
+  function watchInstances(): { end(): Promise<Sample[]> } {
+    const samples: Sample[] = [];
+    const ended = new AbortController();
+    const sample = async () => {
+      while (!ended.signal.aborted) {
+        const objects = (await pods()).map(({ metadata }) => metadata?.uid ?? '');
+        samples.push({ objects, running: [...new Set(squidsInPods().map(({ pod }) => pod))] });
+        await sleep(SAMPLE_MILLIS);
+      }
+    };
+    const sampling = sample();
+    return {
+      async end() {
+        ended.abort();
+        await sampling;
+        return samples;
+      },
+    };
+  }
 
   function current(name: string): Proxy {
     const proxy = world.fleet.watch.current(name);
@@ -164,14 +245,7 @@ describe.skipIf(process.getuid?.() !== 0)('proxies that are pods on a real node'
   }
 });
 
-/** As the kernel would for want of memory. The pod's processes are ours to see, each in a cgroup that names its pod. */
-function killSquidOf(podUid: string): void {
-  const pids = allPids().filter(
-    (pid) => cgroupsOf(pid).includes(`pod${podUid}`) && /squid$/.test(commandLineOf(pid)[0] ?? ''),
-  );
-  expect(pids).toHaveLength(1);
-  for (const pid of pids) process.kill(pid, 'SIGKILL');
-}
+const programOf = (pid: number): string => basename(commandLineOf(pid)[0] ?? '');
 
 function cgroupsOf(pid: number): string {
   try {

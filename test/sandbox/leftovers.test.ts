@@ -1,12 +1,14 @@
-import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { lockHolder, tryLock } from '../../deploy/sandbox/lock.ts';
-import { identify, isRunning, type ProcessIdentity, signalProcess } from '../../deploy/sandbox/process-identity.ts';
+import { nodeLayout } from '../../deploy/sandbox/node/layout.ts';
+import { markOf, removeNode } from '../../deploy/sandbox/node/remove-node.ts';
+import { isRunning, type ProcessIdentity, signalProcess } from '../../deploy/sandbox/process-identity.ts';
 import { stopLeftovers } from '../../deploy/sandbox/processes.ts';
 import { findSquids, stopSquids } from '../../deploy/sandbox/squids.ts';
+import { idleProcess } from './idle-process.ts';
 
 let dir: string;
 let started: ProcessIdentity[];
@@ -17,17 +19,13 @@ beforeEach(() => {
 });
 
 afterEach(() => {
+  vi.restoreAllMocks();
   for (const identity of started) signalProcess(identity, 'SIGKILL');
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** A process that does nothing for a minute, with these arguments on its command line. */
 function idle(...args: string[]): ProcessIdentity {
-  const { pid = -1 } = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)', '--', ...args], {
-    stdio: 'ignore',
-  });
-  const identity = identify(pid);
-  if (!identity) throw new Error('the process did not start');
+  const identity = idleProcess(...args);
   started.push(identity);
   return identity;
 }
@@ -77,4 +75,35 @@ it('a lock is refused while its holder lives, and taken over when it is gone', (
   expect(lockHolder(path)?.pid).toBe(process.pid);
   if ('release' in lock) lock.release();
   expect(readdirSync(dir)).toEqual([]);
+});
+
+it('of a node, whatever has its mark is ended', async () => {
+  const layout = nodeLayout({ dir, isDefault: false });
+  const first = idle(markOf(layout));
+  expect(await removeNode(layout)).toBe(true);
+  expect(isRunning(first)).toBe(false);
+  expect(await removeNode(layout)).toBe(false);
+});
+
+it('a process that takes no notice of SIGKILL is given up and named', async () => {
+  const layout = nodeLayout({ dir, isDefault: false });
+  const stuck = idle(markOf(layout));
+  vi.spyOn(process, 'kill').mockReturnValue(true);
+  await expect(removeNode(layout, 100)).rejects.toThrow(
+    expect.objectContaining({
+      errors: [expect.objectContaining({ message: expect.stringContaining(`${stuck.pid}`) })],
+    }),
+  );
+});
+
+it('one leftover that does not end keeps none of the others, nor its record', async () => {
+  const [stuck, child] = [idle(), idle()];
+  record('kube-apiserver', stuck);
+  record('etcd', child);
+  const { kill } = process;
+  vi.spyOn(process, 'kill').mockImplementation((pid, signal) => pid === stuck.pid || kill(pid, signal));
+  const hurry = AbortSignal.abort();
+  await expect(stopLeftovers(dir, [['kube-apiserver'], ['etcd']], { hurry, killedMs: 100 })).rejects.toThrow();
+  expect([isRunning(stuck), isRunning(child)]).toEqual([true, false]);
+  expect(readdirSync(dir)).toEqual(['kube-apiserver.json']);
 });

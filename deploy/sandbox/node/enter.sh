@@ -43,10 +43,6 @@ ip -n node link set uplink up
 ip -n node route add default via "$HOST_ADDRESS"
 ip route add "$POD_NETWORK" via "$NODE_ADDRESS"
 
-for hierarchy in $CGROUP_HIERARCHIES; do
-  mkdir -p "$hierarchy/$CGROUP"
-done
-
 nsenter --net=/run/netns/node containerd --config "$CONTAINERD_CONFIG" &
 ctr=(ctr --address "$CONTAINERD_SOCKET" --namespace k8s.io)
 until "${ctr[@]}" version >/dev/null 2>&1; do

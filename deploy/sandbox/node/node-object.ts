@@ -24,7 +24,7 @@ export async function forgetNode(kubectl: Kubectl, signal: AbortSignal | undefin
 }
 
 /** Deletes all pods, while there is a node to let them go. What does not go in time ends with the node. */
-export async function deletePods(kubectl: Kubectl, hurry: AbortSignal): Promise<void> {
+export async function deletePods(kubectl: Kubectl, hurry: AbortSignal | undefined): Promise<void> {
   const args = ['delete', 'pods', '--all', '--all-namespaces', '--timeout=20s'];
   await kubectl(args, 'deleting the pods', hurry).catch(() => undefined);
 }

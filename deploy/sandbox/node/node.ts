@@ -2,10 +2,10 @@ import { dirname, join } from 'node:path';
 import type { PartOptions } from '../etcd.ts';
 import type { Kubectl } from '../kubectl.ts';
 import { type Child, startChild } from '../processes.ts';
-import { cgroupHierarchies } from './cgroups.ts';
+import { createCgroup } from './cgroups.ts';
 import { writeNodeConfig } from './config-files.ts';
 import { type NodeLayout, nodeName } from './layout.ts';
-import { forgetNode, isNodeReady } from './node-object.ts';
+import { deletePods, forgetNode, isNodeReady } from './node-object.ts';
 import { markOf, removeNode } from './remove-node.ts';
 import { pauseImage, squidImage } from './squid-image.ts';
 
@@ -29,8 +29,9 @@ export async function startNode(options: NodeOptions): Promise<Child> {
   await removeNode(layout);
   await forgetNode(kubectl, signal);
   writeNodeConfig(layout);
+  createCgroup(layout.cgroup);
   const namespaces = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
-  return startChild({
+  const child = await startChild({
     name: 'node',
     command: 'unshare',
     args: [...namespaces, '--', '/bin/bash', join(import.meta.dirname, 'enter.sh'), markOf(layout)],
@@ -44,6 +45,14 @@ export async function startNode(options: NodeOptions): Promise<Child> {
     onSpawn,
     hurry,
   });
+  let stopped: Promise<void> | undefined;
+  return {
+    ...child,
+    stop(hurry) {
+      stopped ??= deletePods(kubectl, hurry).then(() => child.stop(hurry));
+      return stopped;
+    },
+  };
 }
 
 function entryEnvironment({ layout, kubelet, containerd, imageArchive, kubeconfig }: NodeOptions): NodeJS.ProcessEnv {
@@ -53,8 +62,6 @@ function entryEnvironment({ layout, kubelet, containerd, imageArchive, kubeconfi
     HOST_ADDRESS: layout.hostAddress,
     NODE_ADDRESS: layout.nodeAddress,
     POD_NETWORK: layout.podNetwork,
-    CGROUP: layout.cgroup,
-    CGROUP_HIERARCHIES: cgroupHierarchies().join(' '),
     CONTAINERD_CONFIG: layout.containerdConfig,
     CONTAINERD_SOCKET: layout.containerdSocket,
     IMAGES: `${squidImage} ${pauseImage}`,

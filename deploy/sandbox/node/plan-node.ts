@@ -72,7 +72,7 @@ export function planNode(
           signal,
         }),
       ports: [],
-      where: `pods in ${layout.podNetwork}`,
+      where: `pods in ${layout.podNetwork}; no kubectl logs or exec: their logs are in ${layout.podLogs}`,
     },
     {
       name: 'pod-probe-target',
