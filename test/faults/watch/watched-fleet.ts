@@ -34,14 +34,16 @@ export async function startWatchedFleet(kubeconfigFile = inject('kubeconfig')) {
   const core = direct.makeApiClient(CoreV1Api);
   const namespace = `watch-${randomBytes(4).toString('hex')}`;
   await core.createNamespace({ body: { metadata: { name: namespace } } });
+  const everything = { group: GROUP, version: VERSION, plural: PROXIES, namespace };
+  // The server is shared: a later suite's orchestrator would make a workflow for each that is left.
+  stack.defer(async () => void (await api.deleteCollectionNamespacedCustomObject(everything)));
   const gate = stack.adopt(await startApiServerGate(kubeconfigFile), (part) => part.stop());
   const kubeConfig = kubeConfigFrom(gate.kubeconfig);
   /** `changed NAME UID`, as the subscriber heard it. */
   const heard: string[] = [];
   const warnings: { message: string; error: unknown }[] = [];
   const warn = (message: string, error: unknown) => void warnings.push({ message, error });
-  const at = (name: string) => ({ group: GROUP, version: VERSION, plural: PROXIES, namespace, name });
-  const everything = { group: GROUP, version: VERSION, plural: PROXIES, namespace };
+  const at = (name: string) => ({ ...everything, name });
 
   const fleet = {
     namespace,
