@@ -8,6 +8,7 @@ import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/com
 import pLimit from 'p-limit';
 import { isExternal, type Proxy, refOf } from '../model/proxy.ts';
 import { NUDGE, PROXY_WORKFLOW, proxyWorkflowID } from '../model/workflow-names.ts';
+import { settled } from './settled.ts';
 
 export interface NudgesOptions {
   client: Client;
@@ -20,7 +21,8 @@ export interface Nudges {
   nudge(proxy: Proxy, options: { start: boolean }): void;
   /** Proxies whose nudge has not been delivered yet. */
   readonly pending: number;
-  stop(): void;
+  /** Delivers no more; resolves when no call is under way, or soon after. */
+  stop(): Promise<void>;
 }
 
 interface Waiting {
@@ -34,6 +36,7 @@ const CONCURRENCY = 32;
 const CALL_MILLIS = 10_000;
 const RETRY_MILLIS = 500;
 const RETRY_MAX_MILLIS = 10_000;
+const STOP_MILLIS = 2_000;
 
 /**
  * Delivers nudges, at most one per Proxy at a time: a flood of changes to one Proxy becomes few signals. While Temporal is
@@ -41,7 +44,7 @@ const RETRY_MAX_MILLIS = 10_000;
  */
 export function createNudges({ client, taskQueue, warn }: NudgesOptions): Nudges {
   const waiting = new Map<string, Waiting>();
-  const inFlight = new Set<string>();
+  const inFlight = new Map<string, Promise<void>>();
   const limit = pLimit(CONCURRENCY);
   let stopped = false;
 
@@ -52,9 +55,10 @@ export function createNudges({ client, taskQueue, warn }: NudgesOptions): Nudges
     if (!job || stopped) return;
     // Taken out before the call: a change that comes during it needs a nudge of its own, after this one.
     waiting.delete(id);
-    inFlight.add(id);
+    const call = client.withDeadline(Date.now() + CALL_MILLIS, () => send(id, job));
+    inFlight.set(id, call);
     try {
-      await client.withDeadline(Date.now() + CALL_MILLIS, () => send(id, job));
+      await call;
       if (waiting.has(id)) queue(id);
     } catch (error) {
       retry(id, job, error);
@@ -103,12 +107,13 @@ export function createNudges({ client, taskQueue, warn }: NudgesOptions): Nudges
       if (!known && !inFlight.has(id)) queue(id);
     },
     get pending() {
-      return new Set([...waiting.keys(), ...inFlight]).size;
+      return new Set([...waiting.keys(), ...inFlight.keys()]).size;
     },
-    stop() {
+    async stop() {
       stopped = true;
       for (const { timer } of waiting.values()) clearTimeout(timer);
       limit.clearQueue();
+      await settled([...inFlight.values()], STOP_MILLIS);
     },
   };
 }

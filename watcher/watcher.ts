@@ -13,6 +13,7 @@ import type { ListWatch } from './list-watch.ts';
 import { createNudges } from './nudges.ts';
 import type { CacheOptions, ProxyCache } from './proxy-cache.ts';
 import { startSecretWatch } from './secrets.ts';
+import { settled } from './settled.ts';
 
 export interface WatcherOptions extends CacheOptions {
   cache: ProxyCache;
@@ -31,6 +32,7 @@ export interface Watcher {
 }
 
 const CALL_MILLIS = 30_000;
+const STOP_MILLIS = 2_000;
 
 /**
  * Forwards what happens to Proxies, and to the Secrets they are made from, as nudges to their workflows. Thin: it decides
@@ -111,6 +113,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
 
   let stopped = false;
   let timer: NodeJS.Timeout;
+  let resyncing: Promise<void> = Promise.resolve();
   async function resyncForEver(): Promise<void> {
     let pause = resyncMillis;
     try {
@@ -119,9 +122,14 @@ export function startWatcher(options: WatcherOptions): Watcher {
       pause = Math.min(resyncMillis, 5_000);
       warn(`Resync failed; trying again in ${pause} ms`, error);
     }
-    if (!stopped) timer = setTimeout(() => void resyncForEver(), cache.synced ? pause : 200);
+    if (!stopped) next(cache.synced ? pause : 200);
   }
-  timer = setTimeout(() => void resyncForEver(), 0);
+  function next(pause: number): void {
+    timer = setTimeout(() => {
+      resyncing = resyncForEver();
+    }, pause);
+  }
+  next(0);
 
   return {
     secrets,
@@ -132,8 +140,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
       stopped = true;
       clearTimeout(timer);
       unsubscribe();
-      nudges.stop();
-      await secrets.stop();
+      await Promise.all([nudges.stop(), settled([resyncing], STOP_MILLIS), secrets.stop()]);
     },
   };
 }

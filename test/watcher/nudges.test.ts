@@ -133,14 +133,38 @@ describe('nudges', () => {
     expect(nudges.pending).toBe(0);
   });
 
-  it('waits for no one once stopped', async () => {
+  it('waits for the call under way when it stops, so that the connection is not closed over it', async () => {
+    const { nudges, calls, settle } = setUp();
+    nudges.nudge(proxy('a'), START);
+    await settle();
+    let stopped = false;
+    const stopping = nudges.stop().then(() => {
+      stopped = true;
+    });
+    await settle();
+    expect(stopped).toBe(false);
+    calls[0]?.succeed();
+    await stopping;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('but not for ever', async () => {
+    const { nudges, settle } = setUp();
+    nudges.nudge(proxy('a'), START);
+    await settle();
+    const stopping = nudges.stop();
+    await vi.advanceTimersByTimeAsync(10_000);
+    await stopping;
+  });
+
+  it('tries nothing again once stopped', async () => {
     const { nudges, calls, settle } = setUp();
     nudges.nudge(proxy('a'), START);
     nudges.nudge(proxy('b'), START);
     await settle();
     calls[0]?.fail(new Error('unavailable'));
     await settle();
-    nudges.stop();
+    void nudges.stop();
     calls[1]?.fail(new Error('unavailable'));
     nudges.nudge(proxy('c'), START);
     await vi.advanceTimersByTimeAsync(60_000);
