@@ -1,7 +1,7 @@
 /**
  * How long it takes from applying a Proxy until it is Ready, as a client of the Kubernetes API sees it, beside the time that
  * Squid itself takes to answer. Needs a running sandbox (`npm start`, or SANDBOX_DIR for another folder) and deletes what
- * it makes. Run it with `node test/bench/apply-to-ready.ts [--proxies 30]`.
+ * it makes. Run it with `npx node test/bench/apply-to-ready.ts [--proxies 30]`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

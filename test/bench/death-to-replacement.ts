@@ -1,7 +1,7 @@
 /**
  * How long it takes from the silent death of a machine until its replacement is there, at the default intervals: found by
  * the drift sweep alone, and with failing probes as a faster witness. Needs a running sandbox (`npm start`, or SANDBOX_DIR
- * for another folder) and deletes what it makes. Run it with `node test/bench/death-to-replacement.ts`; it takes minutes.
+ * for another folder) and deletes what it makes. Run it with `npx node test/bench/death-to-replacement.ts`; it takes minutes.
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';

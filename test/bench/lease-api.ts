@@ -1,6 +1,6 @@
 /**
  * What the lease API does per second on one core: the server in this thread, on a real file and port, the crawlers in
- * another thread. Run it with `node test/bench/lease-api.ts [seconds per row]`.
+ * another thread. Run it with `npx node test/bench/lease-api.ts [seconds per row]`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

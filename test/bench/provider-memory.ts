@@ -1,7 +1,7 @@
 /**
  * How much memory a worker needs with a `gcp` provider in its providers file, and without: the whole `node worker/main.ts
  * --role worker`, on a real API server and a real Temporal server, each provider listed by sweeps until it is measured. The
- * Compute Engine is the tests' own. Needs Linux. Run it with `node test/bench/provider-memory.ts [--runs 5] [--settle 10]`.
+ * Compute Engine is the tests' own. Needs Linux. Run it with `npx node test/bench/provider-memory.ts [--runs 5] [--settle 10]`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

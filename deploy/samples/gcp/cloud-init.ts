@@ -50,7 +50,7 @@ export function squidCloudInit(clients: readonly string[], port = 3128): string 
     ],
   };
   const head = `# Written by deploy/samples/gcp/cloud-init.ts; for clients of your own:
-#   node deploy/samples/gcp/cloud-init.ts --client 198.51.100.0/24 --client 192.0.2.7 > cloud-init.yaml
+#   npx node deploy/samples/gcp/cloud-init.ts --client 198.51.100.0/24 --client 192.0.2.7 > cloud-init.yaml
 # Squid takes requests from these networks only, and forwards them to the public Internet only: plain http to port 80,
 # CONNECT to port 443. The metadata server and private networks are out of its reach. It keeps no cache and no log on disk.
 `;

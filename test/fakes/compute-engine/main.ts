@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { startComputeEngine } from './index.ts';
 
-/** The Compute Engine for tests as a program of its own: `node test/fakes/compute-engine/main.ts --port 8055`. */
+/** The Compute Engine for tests as a program of its own: `npx node test/fakes/compute-engine/main.ts --port 8055`. */
 const { values } = parseArgs({
   options: {
     port: { type: 'string', default: '0' },
