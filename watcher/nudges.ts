@@ -36,7 +36,6 @@ const CONCURRENCY = 32;
 const CALL_MILLIS = 10_000;
 const RETRY_MILLIS = 500;
 const RETRY_MAX_MILLIS = 10_000;
-const STOP_MILLIS = 2_000;
 
 /**
  * Delivers nudges, at most one per Proxy at a time: a flood of changes to one Proxy becomes few signals. While Temporal is
@@ -113,7 +112,7 @@ export function createNudges({ client, taskQueue, warn }: NudgesOptions): Nudges
       stopped = true;
       for (const { timer } of waiting.values()) clearTimeout(timer);
       limit.clearQueue();
-      await settled([...inFlight.values()], STOP_MILLIS);
+      await settled([...inFlight.values()]);
     },
   };
 }

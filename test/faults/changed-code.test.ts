@@ -1,8 +1,9 @@
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest';
+import { afterAll, beforeAll, expect, vi } from 'vitest';
 import type { ManagedSpec } from '../../model/proxy.ts';
 import { createScriptedProvider } from '../integration/scripted-provider.ts';
-import { type System, type SystemOptions, startSystem } from '../integration/system.ts';
+import type { System, SystemOptions } from '../integration/system.ts';
+import { systemsOfThisFile } from '../integration/systems.ts';
 import { type RealServers, startRealServers } from '../setup/real-servers.ts';
 import { faultTest } from './fault.ts';
 
@@ -18,21 +19,10 @@ beforeAll(async () => {
 });
 afterAll(() => servers?.stop());
 
-const stack: System[] = [];
-afterEach(async () => {
-  for (const system of stack.splice(0)) await system.stop();
-});
+const systems = systemsOfThisFile();
 
-async function deploy(options: SystemOptions): Promise<System> {
-  const system = await startSystem(servers, { watchResyncMillis: 1_000, ...options });
-  stack.push(system);
-  return system;
-}
-
-async function retire(system: System): Promise<void> {
-  stack.splice(stack.indexOf(system), 1);
-  await system.stop();
-}
+const deploy = (options: SystemOptions): Promise<System> =>
+  systems.start(servers, { watchResyncMillis: 1_000, ...options });
 
 faultTest(
   { fault: 'deploy: workflow tasks fail by a bug', times: 1, checked: 'after the fix, the same run goes on' },
@@ -48,7 +38,7 @@ faultTest(
       expect(description.raw.pendingWorkflowTask?.attempt ?? 0).toBeGreaterThan(1);
       return description;
     }, PATIENCE);
-    await retire(bad);
+    await systems.stop(bad);
 
     const good = await deploy({ provider });
     // The server tries failing workflow tasks ever less often: the longer the bug was out, the longer this takes.
@@ -88,7 +78,7 @@ faultTest(
 
     const second = await deploy({ provider, version: { deploymentName: DEPLOYMENT, buildId: 'two' } });
     await makeCurrent(second, 'two');
-    await retire(first);
+    await systems.stop(first);
     await second.patch('old', { spec: { port: 3210 } });
     await second.ready('old', 2);
     expect(await versionOf(second, old.workflow)).toBe('two');

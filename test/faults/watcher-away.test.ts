@@ -1,28 +1,19 @@
 import { CoreV1Api, KubeConfig, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
-import { afterEach, expect, inject, vi } from 'vitest';
+import { expect, inject, vi } from 'vitest';
 import { CLOUD_INIT_LABEL } from '../../model/proxy.ts';
 import { createScriptedProvider } from '../integration/scripted-provider.ts';
-import { type System, startSystem } from '../integration/system.ts';
+import type { System } from '../integration/system.ts';
+import { systemsOfThisFile } from '../integration/systems.ts';
 import { faultTest } from './fault.ts';
 
 const PATIENCE = { timeout: 60_000, interval: 100 };
 const SECRET = { name: 'rotated-while-away', namespace: 'default' };
 
-const running: System[] = [];
-afterEach(async () => {
-  for (const system of running.splice(0)) await system.stop();
-});
+const systems = systemsOfThisFile();
 
-async function start(provider = createScriptedProvider()): Promise<System> {
+function start(provider = createScriptedProvider()): Promise<System> {
   const servers = { kubeconfig: inject('kubeconfig'), temporalAddress: inject('temporalAddress') };
-  const system = await startSystem(servers, { provider, watchResyncMillis: 1_000 });
-  running.push(system);
-  return system;
-}
-
-async function stop(system: System): Promise<void> {
-  running.splice(running.indexOf(system), 1);
-  await system.stop();
+  return systems.start(servers, { provider, watchResyncMillis: 1_000 });
 }
 
 faultTest(
@@ -31,7 +22,7 @@ faultTest(
     const before = await start();
     const { workflow } = await before.apply('went', { mode: 'External', endpoint: { host: '127.99.9.8' } });
     await before.ready('went');
-    await stop(before);
+    await systems.stop(before);
     await before.remove('went');
     const after = await start();
     await vi.waitFor(async () => {
@@ -59,7 +50,7 @@ faultTest(
     const cloudInit = { secretRef: { name: SECRET.name, key: 'text' } };
     const { instance } = await before.apply('rotated', { provider: 'scripted', cloudInit });
     await before.ready('rotated', 1);
-    await stop(before);
+    await systems.stop(before);
     const merge = setHeaderOptions('Content-Type', PatchStrategy.MergePatch);
     await core.patchNamespacedSecret({ ...SECRET, body: { stringData: { text: 'two' } } }, merge);
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Provider } from '../../../activities/providers/contract.ts';
 import { type Clock, Life } from '../../workflows/life.ts';
-import { gcpWorld, PLACEMENT, ZONE } from './gcp-world.ts';
+import { gcpWorld, PLACEMENT, takenBy, ZONE } from './gcp-world.ts';
 
 const FALLBACK = 'europe-west1-c';
 
@@ -14,14 +14,7 @@ async function world() {
   });
   const workers = [await start(), await start()];
   const turn = { worker: 0 };
-  const at = () => workers[turn.worker] as Provider;
-  const provider: Provider = {
-    create: (...args) => at().create(...args),
-    get: (...args) => at().get(...args),
-    delete: (...args) => at().delete(...args),
-    list: (...args) => at().list(...args),
-    close: async () => {},
-  };
+  const provider = takenBy(() => workers[turn.worker] as Provider);
   const life = new Life({ provider, clock, placement: PLACEMENT, zonal: {} });
   /** What is made from here on can't be seen for long. */
   const hide = () => Object.assign(engine.settings, { visibleMillis: 20_000, insertMillis: 30_000 });

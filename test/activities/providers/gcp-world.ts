@@ -41,20 +41,14 @@ export const onEngine = ({ url, projectId }: ComputeEngine) => ({
   credentials: 'none',
 });
 
-/** Whose calls are taken by one worker after the other. */
-export function spread(workers: readonly Provider[]): Provider {
-  let calls = 0;
-  const next = () => workers[calls++ % workers.length] as Provider;
-  return {
-    create: (...args) => next().create(...args),
-    get: (...args) => next().get(...args),
-    delete: (...args) => next().delete(...args),
-    list: (...args) => next().list(...args),
-    close: async () => {
-      for (const worker of workers) await worker.close();
-    },
-  };
-}
+/** A provider each of whose calls is taken by the worker that is chosen for it. */
+export const takenBy = (worker: () => Provider): Provider => ({
+  create: (...args) => worker().create(...args),
+  get: (...args) => worker().get(...args),
+  delete: (...args) => worker().delete(...args),
+  list: (...args) => worker().list(...args),
+  close: () => worker().close(),
+});
 
 export const gcpRequest = (uid: string, more: Partial<InstanceRequest> = {}): InstanceRequest =>
   requestFor(uid, { placement: PLACEMENT, ...more });
